@@ -107,11 +107,8 @@ def score_run(
         ranked = {i: _placed(keys[int(i)][1], judged) for i, judged in ranked.items()}
     # grades below 0 are not relevant either; a query with nothing else makes trec_eval write outside its memory
     judged_by = {str(i): {c: max(grade, 0) for c, grade in qrels[key].items()} for i, key in enumerate(keys)}
-    found = (
-        pytrec_eval.RelevanceEvaluator(judged_by, {m for m, _ in measures.values()}).evaluate(ranked)
-        if measures
-        else {}
-    )
+    asked = {measure for measure, _ in measures.values()}
+    found = pytrec_eval.RelevanceEvaluator(judged_by, asked).evaluate(ranked) if asked else {}
     table = {}
     for i, key in enumerate(keys):
         values = {name: found[str(i)][answer] for name, (_, answer) in measures.items()}

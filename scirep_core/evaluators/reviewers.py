@@ -72,6 +72,10 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
         table[ORDERED] = pairs_ordered(qrels, run)
     pairs, ranked = sum(map(len, qrels.values())), sum(map(len, run.values()))
     short = sum(len(found) < 10 for found in run.values())
+    said = sentence(
+        counted(twice, "pairs judged twice, the first row counts"),
+        counted(short, "submissions with fewer than 10 judged reviewers"),
+    )
     shared: dict[str, Any] = {
         "ties": TIES[asked.protocol],
         "coverage": ranked / pairs * len(written & vector_ids) / len(written),
@@ -80,13 +84,8 @@ def evaluate(asked: Asked, data: Reviewers) -> list[Result]:
     }
     rows = []
     for name in asked.metrics:
-        note = sentence(
-            counted(twice, "pairs judged twice, the first row counts"),
-            counted(short, "submissions with fewer than 10 judged reviewers"),
-            counted(
-                len(run) - len(table[name]) if name != ORDERED else 0, "submissions with nothing relevant left out"
-            ),
-        )
+        gone = len(run) - len(table[name]) if name != ORDERED else 0
+        note = sentence(said, counted(gone, "submissions with nothing relevant left out"))
         row = mean_row(asked, name, table[name], **shared, note=note)
         if name == "mean_of_four":  # of the four numbers: under `sound` they may stand on different submissions
             value, spread = mean_of_four(asked, [query for _, query in run], table)

@@ -8,8 +8,8 @@ interval too; draws of different tasks are independent, so an average over tasks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
 from scirep_core.results.statistics import counts_of, resampled
 
+T = TypeVar("T")
 Vectors = Mapping[str, NDArray[np.floating]]
 Floats = NDArray[np.float64]
 RESAMPLES = 1000
@@ -62,11 +63,11 @@ class Asked(NamedTuple):
         missing = [key for key in wanted if key not in self.vectors]
         if missing and (self.on_missing == "error" or len(missing) == len(wanted)):
             some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+            reason = f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some}"
+            drop = "Encode them all, or drop their rows with --on-missing drop"
             raise DataError(
-                "vectors", None, f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some}",
-                "Encode them all, or drop their rows with --on-missing drop" if len(missing) < len(wanted)
-                else "Check the ids, or the data source",
-            )  # fmt: skip
+                "vectors", None, reason, drop if len(missing) < len(wanted) else "Check the ids, or the data source"
+            )
         return set(wanted) - set(missing)
 
     def matrix(self, ids: Sequence[str]) -> NDArray[np.floating]:
@@ -146,6 +147,14 @@ def mean_row(
     if len(values) <= FEW:
         more["by_query"] = {key: round(100 * value, 6) for key, value in values.items()}
     return share_row(asked, metric, np.array(list(values.values())), split, part, **more)
+
+
+def grouped(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
+    """Return things by their key, in order."""
+    found: dict[str, list[T]] = {}
+    for thing in things:
+        found.setdefault(key(thing), []).append(thing)
+    return found
 
 
 def sentence(*parts: str) -> str:

@@ -79,8 +79,7 @@ class Result:
     def id(self) -> str:
         """Stable name of the number; see the module's first lines."""
         protocol = self.protocol + ("" if self.parameters.get("intercept", True) else "+no-intercept")
-        parts = (self.kind, self.chapter, self.task, self.encoder, self.metric, self.split, protocol)
-        return ":".join(parts)
+        return ":".join((self.kind, self.chapter, self.task, self.encoder, self.metric, self.split, protocol))
 
     @property
     def of_systems(self) -> bool:
@@ -105,11 +104,8 @@ class Result:
 
 PRINTED = "Give what `scirep score --json` prints"
 _KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "float": (int, float), "int": (int,), "dict": (dict,)}
-_FIELDS = {
-    f.name: (_KINDS[re.split(r"\W", str(f.type))[0]], "None" in str(f.type))
-    for f in fields(Result)
-    if f.name != "replicates"
-}
+_ALL = [f for f in fields(Result) if f.name != "replicates"]
+_FIELDS = {f.name: (_KINDS[re.split(r"\W", str(f.type))[0]], "None" in str(f.type)) for f in _ALL}
 """Field -> (what it may be, whether it may be null)."""
 _NEEDED = ("task", "split", "metric", "protocol", "value", "n")
 _PARAMETERS: dict[str, tuple[type, ...]] = {
@@ -143,18 +139,14 @@ def from_json(row: Any, path: Path, line: int) -> Result:
     for key in given.keys() & _PARAMETERS:
         _checked(given[key], _PARAMETERS[key], f"parameters.{key}", path, line)
     result = Result(**{key: value for key, value in row.items() if key != "id"})
-    return (
-        result if result.against else replace(result, against=against_of(result.encoder, result.metric, result.split))
-    )
+    known = result.against or against_of(result.encoder, result.metric, result.split)
+    return replace(result, against=known)
 
 
 def _checked(value: Any, kinds: tuple[type, ...], what: str, path: Path, line: int) -> None:
-    if (
-        not isinstance(value, kinds)
-        or isinstance(value, bool)
-        or (isinstance(value, float) and not math.isfinite(value))
-        or (isinstance(value, str) and not value.isascii() and value.encode("utf-8", "ignore").decode() != value)
-    ):
+    infinite = isinstance(value, float) and not math.isfinite(value)
+    broken = isinstance(value, str) and not value.isascii() and value.encode("utf-8", "ignore").decode() != value
+    if not isinstance(value, kinds) or isinstance(value, bool) or infinite or broken:
         names = " or ".join(kind.__name__ for kind in kinds)
         raise DataError(path, line, f"{what:.60} = {value!r:.60}", f"It must be a {'finite ' * (int in kinds)}{names}")
 
@@ -188,10 +180,10 @@ def recorded(chapter: str, profile: str = "real") -> list[Result]:
 def checkout(what: str) -> Path:
     """Return the root of the checkout. Raises ConfigError, saying what needs it, where the package is installed without one."""
     if not (ROOT / "notebooks").is_dir():
-        raise ConfigError(
-            f"{what} needs a checkout of the book: this is the library alone, which scores, encodes and trains. "
-            "Clone the project and run `make book` there"
+        alone = (
+            "this is the library alone, which scores, encodes and trains. Clone the project and run `make book` there"
         )
+        raise ConfigError(f"{what} needs a checkout of the book: {alone}")
     return ROOT
 
 
@@ -202,10 +194,8 @@ def runs(root: Path = ROOT) -> Path:
 
 def stored() -> Iterator[tuple[Result, Path]]:
     """Yield every number at hand with the file that holds it: recorded ones, then those of the last book."""
-    for kind, folder, pattern in (
-        ("recorded", ROOT / "results", "*/**/*.jsonl*"),
-        ("live", runs(), "*/**/rows.jsonl"),
-    ):
+    recordings_, books = ("recorded", ROOT / "results", "*/**/*.jsonl*"), ("live", runs(), "*/**/rows.jsonl")
+    for kind, folder, pattern in (recordings_, books):
         for path in sorted(folder.glob(pattern)):
             place = path.relative_to(folder).parts
             if place[0] in ("own", "failed") or any(part.startswith(".") for part in place):
@@ -217,10 +207,9 @@ def stored() -> Iterator[tuple[Result, Path]]:
 @functools.cache
 def code_version() -> str:
     """Return a content hash of the library's source, the same on every machine that holds the same code."""
-    files = sorted(
-        p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".js", ".css", ".csv", ".json", ".toml", ".txt"}
-    )
-    return stable_hash({str(p.relative_to(PACKAGE)): sha256_file(p) for p in files})[:16]
+    kinds = {".py", ".js", ".css", ".csv", ".json", ".toml", ".txt"}
+    files = sorted(path for path in PACKAGE.rglob("*") if path.suffix in kinds)
+    return stable_hash({str(path.relative_to(PACKAGE)): sha256_file(path) for path in files})[:16]
 
 
 def anchor(number_id: str) -> str:

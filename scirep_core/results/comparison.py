@@ -69,11 +69,11 @@ class Tukey(NamedTuple):
         for name in (first, second):
             if name not in self.means:
                 raise ConfigError(f"no group {name!r}; {nearest(name, self.means)}")
-        for found in self.pairs:
-            if (found.first, found.second) == (first, second):
-                return found
-            if (found.first, found.second) == (second, first):
-                return Pair(first, second, -found.difference, -found.high, -found.low, found.p)
+        for a, b, gap, low, high, p in self.pairs:
+            if (a, b) == (first, second):
+                return Pair(first, second, gap, low, high, p)
+            if (b, a) == (first, second):
+                return Pair(first, second, -gap, -high, -low, p)
         raise ConfigError(f"{first!r} is compared with itself")
 
 
@@ -176,9 +176,9 @@ def paired_bootstrap(first: Result, second: Result) -> Difference:
     unlike = [f"{name} is {a} and {b}" for name, a, b in shared if a != b]
     alike = first.metric != "average" and first.by_query and set(first.by_query) == set(second.by_query)
     if not (same and first.fingerprint) and (_incomplete(first) or _incomplete(second)) and not alike:
+        covered = f"coverage {_covered(first)} and {_covered(second)}"
         unlike.append(
-            f"papers were dropped (coverage {_covered(first)} and {_covered(second)}), so their draws may be of other queries. "
-            "Score both with all vectors"
+            f"papers were dropped ({covered}), so their draws may be of other queries. Score both with all vectors"
         )
     if unlike:
         raise ConfigError(f"{first.encoder} and {second.encoder} cannot be paired on {first.task}: {unlike[0]}")
@@ -187,15 +187,15 @@ def paired_bootstrap(first: Result, second: Result) -> Difference:
             raise ConfigError(
                 f"{row.encoder}, {row.task}, {row.split}, {row.metric}: no bootstrap values. Score it again"
             )
-    assert first.replicates is not None
-    assert second.replicates is not None
-    if len(first.replicates) != len(second.replicates):
-        raise ConfigError(
-            f"{first.task}: {len(first.replicates)} and {len(second.replicates)} bootstrap values cannot be paired"
-        )
+    assert first.replicates is not None and second.replicates is not None
+    sizes = len(first.replicates), len(second.replicates)
+    if sizes[0] != sizes[1]:
+        raise ConfigError(f"{first.task}: {sizes[0]} and {sizes[1]} bootstrap values cannot be paired")
     drawn = first.replicates.astype(np.float64) - second.replicates.astype(np.float64)
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return Difference(first.value - second.value, float(low), float(high), _two_sided(drawn), first.n)
+    least = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
+    p = float(min(1.0, 2 * (1 + least) / (1 + len(drawn))))
+    return Difference(first.value - second.value, float(low), float(high), p, first.n)
 
 
 def paired(first: Iterable[Result], second: Iterable[Result]) -> list[Result]:
@@ -226,7 +226,7 @@ def _settings(first: Result, second: Result) -> list[tuple[str, Any, Any]]:
     """
     bare = [row.parameters.get("intercept", True) for row in (first, second)]
     found: list[tuple[str, Any, Any]] = [("intercept", bare[0], bare[1])]
-    if first.similarity in SIMILARITIES and second.similarity in SIMILARITIES:
+    if {first.similarity, second.similarity} <= set(SIMILARITIES):
         found.append(("similarity", first.similarity, second.similarity))
     return found
 
@@ -239,11 +239,6 @@ def _incomplete(row: Result) -> bool:
 
 def _covered(row: Result) -> str:
     return "unknown" if row.coverage is None else f"{row.coverage:.3f}"
-
-
-def _two_sided(drawn: Floats) -> float:
-    below, above = np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0)
-    return float(min(1.0, 2 * (1 + min(below, above)) / (1 + len(drawn))))
 
 
 def average_difference(first: Sequence[Result], second: Sequence[Result], split: str = "all") -> Difference:

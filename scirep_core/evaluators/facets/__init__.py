@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,33 +54,33 @@ def check(collection: FacetCollection, rankings: Rankings, origin: str = "rankin
 
     Raises DataError for an unranked query, an empty ranking, an unknown candidate, or a candidate listed twice.
     """
+
+    def fault(query: Query, what: str, remedy: str = "") -> DataError:
+        return DataError(origin, None, f"query {query.query_id}{what}", remedy)
+
     warnings = []
-    unknown = [query for query in rankings if query not in collection.judgements]
-    if unknown:
-        known_ids = [query.query_id for query in collection.queries]
-        raise DataError(
-            origin, None, f"query {unknown[0].query_id} is not rated", nearest(unknown[0].query_id, known_ids)
-        )
+    for query in rankings:
+        if query not in collection.judgements:
+            raise fault(query, " is not rated", nearest(query.query_id, [one.query_id for one in collection.queries]))
     for query in collection.queries:
         ranked = rankings.get(query)
         if ranked is None:
-            raise DataError(origin, None, f"query {query.query_id} is not ranked", "Rank every rated query")
+            raise fault(query, " is not ranked", "Rank every rated query")
         if not len(ranked):
-            raise DataError(origin, None, f"query {query.query_id}: the ranking is empty", "Rank its candidates")
-        known = set(collection.candidates(query))
-        seen: set[str] = set()
+            raise fault(query, ": the ranking is empty", "Rank its candidates")
+        known, seen = set(collection.candidates(query)), set[str]()
         for candidate in ranked:
             if candidate not in known:
                 hint = f"{len(known)} candidates are rated, e.g. {min(known)}"
-                raise DataError(origin, None, f"query {query.query_id}: candidate {candidate!r} is not rated", hint)
+                raise fault(query, f": candidate {candidate!r} is not rated", hint)
             if candidate in seen:
-                raise DataError(origin, None, f"query {query.query_id}: candidate {candidate!r} is ranked twice")
+                raise fault(query, f": candidate {candidate!r} is ranked twice")
             seen.add(candidate)
         if missing := known - seen:
-            some = ", ".join(sorted(missing)[:3])
+            some = ", ".join(sorted(missing)[:3]) + (", ..." if len(missing) > 3 else "")
             warnings.append(
-                f"{origin}: query {query.query_id} leaves out {len(missing)} of {len(known)} rated candidates ({some}"
-                f"{', ...' if len(missing) > 3 else ''}); the cut-offs and the ideal are computed without them"
+                f"{origin}: query {query.query_id} leaves out {len(missing)} of {len(known)} rated candidates ({some}); "
+                "the cut-offs and the ideal are computed without them"
             )
     return warnings
 
@@ -116,22 +116,17 @@ def read_rankings(folder: Path, wanted: Sequence[str] = FACETS) -> tuple[dict[Qu
 
 
 def _entries(path: Path, paper_id: str, entries: list[object]) -> tuple[list[str], list[float]]:
-    ranked, distances = [], []
+    ranked, distances = list[str](), list[float]()
     for position, entry in enumerate(entries, start=1):
-        if isinstance(entry, str):
-            ranked.append(entry)
-        elif isinstance(entry, list) and entry and isinstance(entry[0], str | int):
-            ranked.append(str(entry[0]))
-            if len(entry) > 1:
-                if not isinstance(entry[1], int | float):
-                    raise DataError(
-                        path, None, f"query {paper_id}, entry {position}: distance {entry[1]!r} is no number"
-                    )
-                distances.append(float(entry[1]))
-        else:
-            raise DataError(
-                path, None, f"query {paper_id}, entry {position}: {entry!r:.40} is not [candidate, distance]"
-            )
+        parts: list[Any] = entry if isinstance(entry, list) and entry else [entry]
+        candidate, *more = parts
+        where = f"query {paper_id}, entry {position}"
+        if not isinstance(candidate, str | int) or (candidate is entry and not isinstance(entry, str)):
+            raise DataError(path, None, f"{where}: {entry!r:.40} is not [candidate, distance]")
+        ranked.append(str(candidate))
+        if more and not isinstance(more[0], int | float):
+            raise DataError(path, None, f"{where}: distance {more[0]!r} is no number")
+        distances += map(float, more[:1])
     return ranked, distances
 
 
@@ -161,18 +156,13 @@ def rank_by_vectors(
     CSFCube section 5: L2 distance unless noted. Raises DataError for a missing id, NumericError for NaN.
     """
     similarity = similarity_of(similarity)
-    wanted = {query: (_key(query, vectors), *collection.candidates(query)) for query in collection.queries}
-    missing: dict[str, Query] = {}
-    for query, ids in wanted.items():
-        for name in ids:
-            if name not in vectors:
-                missing.setdefault(name, query)
+    own = {query: query.query_id if query.query_id in vectors else query.paper_id for query in collection.queries}
+    wanted = {query: (name, *collection.candidates(query)) for query, name in own.items()}
+    missing = [(name, query) for query, ids in wanted.items() for name in ids if name not in vectors]
     if missing:
-        first, query = next(iter(missing.items()))
-        raise DataError(
-            origin, None, f"{len(missing)} papers have no vector, e.g. {first} of query {query.query_id}",
-            "Encode every paper, or drop the rows with --on-missing drop",
-        )  # fmt: skip
+        first, query = missing[0]
+        reason = f"{len(dict(missing))} papers have no vector, e.g. {first} of query {query.query_id}"
+        raise DataError(origin, None, reason, "Encode every paper, or drop the rows with --on-missing drop")
     scores = {}
     for query, ids in wanted.items():
         matrix = np.stack([np.asarray(vectors[name], dtype=np.float64) for name in ids])
@@ -181,10 +171,6 @@ def rank_by_vectors(
             raise NumericError(f"the vector of {bad} holds NaN or infinity")
         scores[query] = similarities(matrix[0], matrix[1:], similarity)
     return rank_by_scores(collection, scores)
-
-
-def _key(query: Query, vectors: Mapping[str, NDArray[np.floating]]) -> str:
-    return query.query_id if query.query_id in vectors else query.paper_id
 
 
 def similarities(query: NDArray[np.float64], others: NDArray[np.float64], name: str) -> NDArray[np.float64]:
@@ -258,20 +244,21 @@ def evaluate(
         low, high = bootstrap_folds(table, folds, resamples, seed)
         ranked = sum(len(system.rankings[collection.queries[i]]) for i in columns)
         rated = sum(len(collection.candidates(collection.queries[i])) for i in columns)
+        shared: dict[str, Any] = {
+            "n": len(columns),
+            "pool": f"{ranked} of {rated} rated candidates",
+            "coverage": ranked / rated,
+        }
+        queries = [collection.queries[i].query_id for i in columns]
+        each = 100 * table[:, columns]
         for i, metric in enumerate(metrics):
-            rows.append(
-                row(
-                    task=f"csfcube/{task}", metric=metric, value=100 * float(values[i]), low=100 * float(low[i]),
-                    high=100 * float(high[i]), n=len(columns), pool=f"{ranked} of {rated} rated candidates",
-                    coverage=ranked / rated,
-                    by_query=_by_query(collection, table[i], columns) if task == "all" and protocol == "paper" else {},
-                )
-            )  # fmt: skip
+            interval = {"low": 100 * float(low[i]), "high": 100 * float(high[i])}
+            if task == "all" and protocol == "paper":
+                shared["by_query"] = {
+                    query: round(value, 6) for query, value in zip(queries, each[i].tolist(), strict=True)
+                }
+            rows.append(row(task=f"csfcube/{task}", metric=metric, value=100 * float(values[i]), **interval, **shared))
     return rows
-
-
-def _by_query(collection: FacetCollection, values: NDArray[np.float64], columns: NDArray[np.int64]) -> dict[str, float]:
-    return {collection.queries[i].query_id: round(100 * float(values[i]), 6) for i in columns}
 
 
 def scored(
@@ -282,15 +269,14 @@ def scored(
 
     The ceiling is `oracle`, scored as a system; the floor is `random`, the mean over `CHANCE_RUNS` random orders.
     """
-    rows = []
+    rows: list[Result] = []
+    asked: dict[str, Any] = {"metrics": metrics, "split": split, "resamples": resamples, "seed": seed}
     for system in systems:
         partial = bool(check(collection, system.rankings, system.name))
         for protocol in PROTOCOLS[: 1 if partial else 2]:
-            rows += evaluate(
-                collection, system, metrics=metrics, protocol=protocol, split=split, resamples=resamples, seed=seed
-            )
+            rows += evaluate(collection, system, protocol=protocol, **asked)
     oracle = System("oracle", oracle_rankings(collection), similarity="the truth")
-    rows += evaluate(collection, oracle, metrics=metrics, split=split, resamples=resamples, seed=seed)
+    rows += evaluate(collection, oracle, **asked)
     row, table = row_of(collection, split=split, seed=seed, encoder="random"), chance(collection, metrics, seed)
     for task in TASKS:
         folds = folds_of(collection, task, split)

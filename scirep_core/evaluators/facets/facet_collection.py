@@ -63,13 +63,8 @@ def cited_share(collection: FacetCollection) -> dict[str, tuple[float, int]]:
     """Return appendix D: per facet, the share of cited candidates rated 0 or 1 and how many there are."""
     shares = {}
     for facet in FACETS:
-        cited = [
-            judgement.rating
-            for query in collection.queries
-            if query.facet == facet
-            for judgement in collection.judgements[query]
-            if "cited" in judgement.sources
-        ]
+        judged = [one for query in collection.queries if query.facet == facet for one in collection.judgements[query]]
+        cited = [one.rating for one in judged if "cited" in one.sources]
         shares[facet] = (float(np.mean(np.array(cited) <= 1)) if cited else math.nan, len(cited))
     return shares
 

@@ -62,48 +62,26 @@ class Named(NamedTuple):
 SYSTEMS: dict[str, Named] = {
     "fabs_tfidf": Named("lexical", "tfidf", "fabs_tfidf", "TF-IDF of facet sentences against abstracts", "TF-IDF"),
     "fabs_bm25": Named("lexical", "bm25", "fabs_bm25", "BM25, one index per pool", "BM25"),
-    "fabs_cbow200": Named(
-        "lexical", "cbow", "fabs_cbow200", "mean of 200-d word vectors trained on these abstracts", "word vectors"
-    ),
-    "fabs_tfidfcbow200": Named(
-        "lexical",
-        "tfidfcbow",
-        "fabs_tfidfcbow200",
-        "IDF-weighted mean of the same vectors",
-        "word vectors, IDF weights",
-    ),
-    "minilm_sentences": Named(
-        "sentences", "minilm", "", "MiniLM, best sentence pair (Definition 2)", "MiniLM, best sentence pair"
-    ),
-    "minilm_facet": Named(
-        "facet", "minilm", "", "MiniLM, best pair within the facet (Definition 1)", "MiniLM, best in facet"
-    ),
+    "fabs_cbow200": Named("lexical", "cbow", "fabs_cbow200", "mean of 200-d word vectors trained on these abstracts",
+                          "word vectors"),
+    "fabs_tfidfcbow200": Named("lexical", "tfidfcbow", "fabs_tfidfcbow200", "IDF-weighted mean of the same vectors",
+                               "word vectors, IDF weights"),
+    "minilm_sentences": Named("sentences", "minilm", "", "MiniLM, best sentence pair (Definition 2)", "MiniLM, best sentence pair"),
+    "minilm_facet": Named("facet", "minilm", "", "MiniLM, best pair within the facet (Definition 1)", "MiniLM, best in facet"),
     "minilm_abstract": Named("abstract", "minilm", "", "MiniLM, title and abstract as one text", "MiniLM, abstract"),
-    "sentbert_pp": Named(
-        "sentences", "sentbert_pp", "SentBERT-PP", "paraphrase model, best sentence pair", "SentBERT (paraphrases)"
-    ),
-    "sentbert_nli": Named(
-        "sentences", "sentbert_nli", "SentBERT-NLI", "NLI model, best sentence pair", "SentBERT (NLI)"
-    ),
-    "unsimcse": Named(
-        "sentences", "unsimcse", "UnSimCSE-BERT", "unsupervised SimCSE, best sentence pair", "SimCSE (unsupervised)"
-    ),
-    "susimcse": Named(
-        "sentences", "susimcse", "SuSimCSE-BERT", "supervised SimCSE, best sentence pair", "SimCSE (supervised)"
-    ),
+    "sentbert_pp": Named("sentences", "sentbert_pp", "SentBERT-PP", "paraphrase model, best sentence pair",
+                         "SentBERT (paraphrases)"),
+    "sentbert_nli": Named("sentences", "sentbert_nli", "SentBERT-NLI", "NLI model, best sentence pair", "SentBERT (NLI)"),
+    "unsimcse": Named("sentences", "unsimcse", "UnSimCSE-BERT", "unsupervised SimCSE, best sentence pair", "SimCSE (unsupervised)"),
+    "susimcse": Named("sentences", "susimcse", "SuSimCSE-BERT", "supervised SimCSE, best sentence pair", "SimCSE (supervised)"),
     "specter": Named("abstract", "specter", "SPECTER", "SPECTER on title and abstract", "SPECTER, encoded here"),
-    "specter_pools": Named(
-        "pools", "sample_ranked_pools", "SPECTER", "the authors' own SPECTER rankings (real data)", "SPECTER"
-    ),
-}
-HERE = {"tfidf": "fabs_tfidf", "bm25": "fabs_bm25"} | {
-    spec.base: name for name, spec in SYSTEMS.items() if spec.kind == "abstract"
-}
+    "specter_pools": Named("pools", "sample_ranked_pools", "SPECTER", "the authors' own SPECTER rankings (real data)", "SPECTER"),
+}  # fmt: skip
+_ABSTRACTS = {spec.base: name for name, spec in SYSTEMS.items() if spec.kind == "abstract"}
+HERE = {"tfidf": "fabs_tfidf", "bm25": "fabs_bm25"} | _ABSTRACTS
 """What other tasks call a system -> its name among CSFCube's: an encoder is one vector of title and abstract."""
-WORDS = {name: named.label for name, named in SYSTEMS.items()} | {
-    "random": "floor: random order",
-    "oracle": "ceiling: oracle",
-}
+_ENDS = {"random": "floor: random order", "oracle": "ceiling: oracle"}
+WORDS = {name: named.label for name, named in SYSTEMS.items()} | _ENDS
 """What a page calls systems, floor and ceiling."""
 KINDS = ("sentences", "facet", "abstract")
 LEXICAL: dict[str, Callable[[Sequence[str], int], lexical.Lexical]] = {
@@ -129,9 +107,8 @@ def resolve(name: str) -> tuple[str, Named]:
     base, colon, kind = name.rpartition(":")
     if not colon:
         base, kind = name, "sentences"
-    if kind in KINDS and (
-        base in ENCODERS or base.count("/") == 1 or ("/" in base and Path(base).expanduser().is_dir())
-    ):
+    encoder = base in ENCODERS or base.count("/") == 1 or ("/" in base and Path(base).expanduser().is_dir())
+    if kind in KINDS and encoder:
         return f"{base}:{kind}", Named(kind, base, "", f"{base}, {kind}", f"{base}, {kind}")
     raise ConfigError(
         f"unknown system {name!r}; {nearest(name, SYSTEMS)}; or <encoder>:<{'|'.join(KINDS)}> with an encoder, "
@@ -187,9 +164,8 @@ def rank_all(
             bar = progress(canonical) if progress else None
             ranked[canonical] = rank(collection, canonical, folder=folder, seed=seed, progress=bar)
     if not ranked:
-        raise ConfigError(
-            f"encoders = {names!r}: none of these systems can rank {collection.source} data; name another"
-        )
+        what = f"none of these systems can rank {collection.source} data"
+        raise ConfigError(f"encoders = {names!r}: {what}; name another")
     return ranked
 
 
@@ -212,8 +188,7 @@ def query_sentences(collection: FacetCollection, query: Query, chosen: Chosen | 
 
 def _rank_lexical(collection: FacetCollection, name: str, base: str, seed: int, chosen: Chosen | None) -> Ranked:
     ranker = LEXICAL[base]([paper.abstract for paper in collection.papers.values()], seed)
-    texts: dict[Query, str] = {}
-    scores: dict[Query, NDArray[np.float64]] = {}
+    texts, scores = dict[Query, str](), dict[Query, NDArray[np.float64]]()
     for query in collection.queries:
         sentences = collection.papers[query.paper_id].sentences
         texts[query] = " ".join(sentences[i] for i in query_sentences(collection, query, chosen))
