@@ -39,12 +39,12 @@ class Reader:
 
 def collection(papers: Sequence[Paper] | int = N, name: str = "neighbours/acl_anth", source: str = "folder") -> Task:
     if isinstance(papers, int):
-        papers = [
-            Paper(f"p{i}", f"A title of {'many ' * (i % 7)}words", "Some words. " * (3 + i % 5)) for i in range(papers)
-        ]
-    ids = tuple(paper.paper_id for paper in papers)
-    return Task(name, "alternative_self", "PRX", ("mrr", "median_rank", "t100"), Collection(ids), source, "hash",
-                texts=lambda: papers)  # fmt: skip
+        titles = [f"A title of {'many ' * (i % 7)}words" for i in range(papers)]
+        papers = [Paper(f"p{i}", title, "Some words. " * (3 + i % 5)) for i, title in enumerate(titles)]
+    ids = Collection(tuple(paper.paper_id for paper in papers))
+    return Task(
+        name, "alternative_self", "PRX", ("mrr", "median_rank", "t100"), ids, source, "hash", texts=lambda: papers
+    )
 
 
 def drawn(n: int = N, seed: int = 0) -> np.ndarray:
@@ -83,29 +83,16 @@ def test_measures_are_the_evaluators_on_the_same_queries(most, monkeypatch):
 
 
 def test_three_averages_of_ranks_and_shares_within_a_rank():
-    texts = noisy()
     ranks = np.array([1.0] * 30 + [200.0] * 30)
-    rows = by(self_retrieval.rank_rows(texts, ranks, ranks, ONE))
-    assert (
-        rows[self_retrieval.HARMONIC, ONE].value
-        == pytest.approx(1 / np.mean(1 / ranks))
-        == pytest.approx(1 / rows[MRR, ONE].value)
-    )
-    assert rows[self_retrieval.MEAN, ONE].value == 100.5
-    assert rows[self_retrieval.MEDIAN, ONE].value == 100.5
-    assert rows[T100, ONE].value == 50
-    within = {
-        m: r.value
-        for (m, s), r in by(self_retrieval.measure(texts)).items()
-        if m.startswith("found within") and s == ONE
-    }
+    rows = {metric: row.value for (metric, _), row in by(self_retrieval.rank_rows(noisy(), ranks, ranks, ONE)).items()}
+    assert rows[self_retrieval.HARMONIC] == pytest.approx(1 / np.mean(1 / ranks)) == pytest.approx(1 / rows[MRR])
+    assert (rows[self_retrieval.MEAN], rows[self_retrieval.MEDIAN], rows[T100]) == (100.5, 100.5, 50)
+    (lost, *_) = self_retrieval.rank_rows(noisy(), np.ones(N), np.full(N, 2.0), ONE)
+    assert (lost.metric, lost.note) == (MRR, "with every tie lost: 0.5")
+    found = by(self_retrieval.measure(noisy()))
+    within = {m: r.value for (m, s), r in found.items() if m.startswith("found within") and s == ONE}
     assert list(within.values()) == sorted(within.values())
     assert "found within rank 100, %" not in within  # there are 60 candidates
-
-
-def test_ties_that_are_lost_are_in_the_note():
-    rows = by(self_retrieval.rank_rows(noisy(), np.ones(N), np.full(N, 2.0), ONE))
-    assert rows[MRR, ONE].note == "with every tie lost: 0.5"
 
 
 def test_ranks_are_stretched_to_the_printed_size_only_of_a_real_sample():
@@ -120,11 +107,12 @@ def test_ranks_are_stretched_to_the_printed_size_only_of_a_real_sample():
 
 
 def test_more_candidates_never_help_and_their_cost_is_paired():
-    rows = by(self_retrieval.measure(noisy()))
+    found = self_retrieval.measure(noisy())
+    rows = by(found)
     gap = rows[f"{MRR}, Task II minus Task I", TWO]
     assert gap.value == pytest.approx(rows[MRR, TWO].value - rows[MRR, ONE].value)
     assert gap.low <= gap.value <= gap.high <= 0
-    assert len({row.id for row in self_retrieval.measure(noisy())}) == len(self_retrieval.measure(noisy()))
+    assert len({row.id for row in found}) == len(found)
 
 
 # ---- clusters --------------------------------------------------------------------------------------------------------
@@ -137,18 +125,17 @@ def two_clouds(reader: Reader | None = None) -> Texts:
 
 
 def test_clouds_that_are_apart_are_measured_without_a_drawing():
-    short_ones = Reader(lambda text: [40.0, *[0.1] * (DIM - 1)])  # what is short lies where titles lie
-    rows = separation.measure(two_clouds(short_ones))
-    found = by(rows)
-    assert found[separation.LINE, "line"].value == 100
-    assert found[separation.TITLES, "mixing"].value == found[separation.WHOLES, "mixing"].value == 100
-    assert found[separation.PIECES, "line"].value == 100
-    assert found[separation.COSINES[0], "cosines"].value > 0.8 > -0.8 > found[separation.COSINES[2], "cosines"].value
+    """Pieces of abstracts that lie where titles lie mean length, those that lie with whole texts style."""
 
+    def measured(place: float) -> dict[tuple[str, str], float]:
+        reader = Reader(lambda text: [place, *[0.1] * (DIM - 1)])
+        return {key: row.value for key, row in by(separation.measure(two_clouds(reader))).items()}
 
-def test_pieces_that_lie_with_whole_texts_mean_style():
-    rows = separation.measure(two_clouds(Reader(lambda text: [-40.0, *[0.1] * (DIM - 1)])))
-    assert by(rows)[separation.PIECES, "line"].value == 0
+    found = measured(40.0)
+    assert (found[separation.PIECES, "line"], measured(-40.0)[separation.PIECES, "line"]) == (100, 0)
+    assert found[separation.LINE, "line"] == 100
+    assert found[separation.TITLES, "mixing"] == found[separation.WHOLES, "mixing"] == 100
+    assert found[separation.COSINES[0], "cosines"] > 0.8 > -0.8 > found[separation.COSINES[2], "cosines"]
 
 
 def test_one_cloud_is_mixed_and_no_line_divides_it():
@@ -156,10 +143,8 @@ def test_one_cloud_is_mixed_and_no_line_divides_it():
     found = by(separation.measure(apart))
     assert 40 < found[separation.LINE, "line"].value < 60
     for metric in (separation.TITLES, separation.WHOLES):
-        row = found[metric, "mixing"]
-        assert 45 < row.value < 55
-    for metric in separation.COSINES:
-        row = found[metric, "cosines"]
+        assert 45 < found[metric, "mixing"].value < 55
+    for row in (found[metric, "cosines"] for metric in separation.COSINES):
         assert row.low < 0 < row.high or abs(row.value) < 0.01
 
 
@@ -213,16 +198,15 @@ def test_standardisation_mends_what_one_dimension_spoils():
     loud[0][:, -1] = 200 + 30 * drawn(N, 8)[:, 0]
     rows = self_retrieval.normalised(texts._replace(titles=loud[0], whole=loud[1]))
     found = by(rows)
-    gap = found[f"{MRR}, minus as they are", f"{ONE}, {self_retrieval.STANDARDISED[2]}"]
-    assert gap.low > 0.3
+    assert found[f"{MRR}, minus as they are", f"{ONE}, {self_retrieval.STANDARDISED[2]}"].low > 0.3
 
 
 def test_noise_is_that_of_two_samples_of_a_finite_set():
     rng = np.random.default_rng(0)
     papers = np.arange(5032) < 0.2985 * 5032
     gaps = [
-        100 * (papers[rng.permutation(5032)[:1000]].mean() - papers[rng.permutation(5032)[:1000]].mean())
-        for _ in range(2000)
+        100 * (papers[one].mean() - papers[other].mean())
+        for one, other in ((rng.permutation(5032)[:1000], rng.permutation(5032)[:1000]) for _ in range(2000))
     ]
     assert noise_of_shares([29.8, 29.9], "ICLR") == pytest.approx(1.96 * np.std(gaps), rel=0.06)
 
@@ -236,7 +220,7 @@ LINES = (
 
 
 def tagged() -> Tools:
-    nouns = {
+    nouns = (
         "document",
         "vectors",
         "vector",
@@ -248,9 +232,9 @@ def tagged() -> Tools:
         "words",
         "news",
         "study",
-    }
-    adjectives = {"neural", "sparse", "long", "old", "rare", "fast"}
-    tags = {**dict.fromkeys(nouns, "NOUN"), **dict.fromkeys(adjectives, "ADJ")}
+    )
+    adjectives = ("neural", "sparse", "long", "old", "rare", "fast")
+    tags = dict.fromkeys(nouns, "NOUN") | dict.fromkeys(adjectives, "ADJ")
     return replace(
         find_tools("fallback"), sentences=lambda text: [text], tokens=str.split,
         tags=lambda tokens: [tags.get(token.lower(), "X") for token in tokens],
@@ -267,9 +251,8 @@ def test_phrases_are_of_titles_and_both_numbers_are_words_of_the_collection():
         "document vectors", "document vector", "neural models", "neural model", "long sentences", "long sentence", "sparse vector",
     }  # fmt: skip
     one = next(one for one in found if one.text == "document vector")
-    assert (one.number, one.garbled) == ("document vectors", "documen vector")
-    assert one.foreign.split()[1] == "vector"
-    assert one.foreign.split()[0] != "document"
+    foreign, last = one.foreign.split()
+    assert (one.number, one.garbled, last) == ("document vectors", "documen vector", "vector") and foreign != "document"
     assert phrases.phrases(small().papers.values(), 0, tagged()) == found
     assert len(phrases.phrases(small().papers.values(), 0, tagged(), most=3)) == 3
 
@@ -309,32 +292,29 @@ def test_an_encoder_is_as_brittle_as_it_is(of, number, letter):
         assert least <= rows[phrases.OVERLAP, form].value <= most
 
 
-def test_a_garbled_phrase_nearer_to_another_is_counted():
-    def of(text: str) -> list[float]:
-        astray = "documen " in text or "Virus" in text
-        return [1.0, 0.0, *[0.0] * (DIM - 2)] if astray else [0.0, 1.0, *[0.0] * (DIM - 2)]
+def planted(of: Callable[[str], Sequence[float]]) -> Texts:
+    return texts_of(small(), drawn(8), drawn(8), Reader(of))
 
-    texts = texts_of(small(), drawn(8), drawn(8), Reader(of))
+
+def test_a_garbled_phrase_nearer_to_another_is_counted():
+    astray, other = np.eye(DIM)[:2].tolist()
+    texts = planted(lambda text: astray if "documen " in text or "Virus" in text else other)
     phrase = phrases.Phrase("document vector", "document vectors", "documen vector", "Virus vector")
-    rows = phrases.measure(texts, [phrase])
-    assert by(rows)[phrases.WRONG, phrases.LETTER].value == 100
+    assert by(phrases.measure(texts, [phrase]))[phrases.WRONG, phrases.LETTER].value == 100
 
 
 def test_a_form_without_a_vector_finds_nothing():
-    reader = Reader(lambda text: [0.0] * DIM if "documen " in text else hashed(text))
-    texts = texts_of(small(), drawn(8), drawn(8), reader)
+    texts = planted(lambda text: [0.0] * DIM if "documen " in text else hashed(text))
     own = [one for one in phrases.phrases(small().papers.values(), 0, tagged()) if one.text.startswith("document")]
     found = by(phrases.measure(texts, own))
     row = found[phrases.OVERLAP, phrases.LETTER]
-    assert row.value == 0
-    assert row.note == "2 forms have no vector and find nothing"
+    assert (row.value, row.note) == (0, "2 forms have no vector and find nothing")
     assert found[phrases.NONE, phrases.LETTER].value == 100
     assert found["cosine with document vector", phrases.GARBLED].note == "no vector of documen vector"
 
 
 def test_a_collection_without_such_phrases_has_the_strings_of_the_introduction():
-    texts = texts_of(small(), drawn(8), drawn(8), Reader(hashed))
-    assert {row.split for row in phrases.measure(texts, [])} == {phrases.GARBLED}
+    assert {row.split for row in phrases.measure(planted(hashed), [])} == {phrases.GARBLED}
 
 
 def test_a_drawing_is_the_same_again():

@@ -15,7 +15,7 @@ The split of a row is the code or the category.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,36 +47,38 @@ Clouds = Mapping[str, Cloud]
 Tell = Callable[[int, int], None]
 
 
+def _told(clouds: Clouds, tell: Tell | None, least: int = 1) -> Iterator[tuple[str, Cloud]]:
+    """Yield the codes that have texts, `least` or more, and say how many are done."""
+    for done, (code, cloud) in enumerate(clouds.items(), 1):
+        if len(cloud.own) >= least:
+            yield code, cloud
+        if tell:
+            tell(done, len(clouds))
+
+
 def retrieval(asked: Asked, pool: NDArray[np.floating], clouds: Clouds, tell: Tell | None = None) -> list[Result]:
     """Return NN1_Ret and NN10_Ret by code and category, and the median rank by code.
 
     Args:
         pool: (papers, dim) title + abstract of ALL papers of the collection.
     """
-    clouds = {code: cloud for code, cloud in clouds.items() if len(cloud.own)}
     values: dict[str, dict[str, Floats]] = {f"nn{k}_ret": {} for k in RETRIEVED}
     rows = []
-    originals = Pool(pool)
-    for done, (code, cloud) in enumerate(clouds.items(), 1):
+    originals, among = Pool(pool), f"title + abstract of {len(pool)} papers"
+    for code, cloud in _told(clouds, tell):
         ranks, _ = originals.ranks(cloud.vectors, cloud.own)
         for k in RETRIEVED:
             values[f"nn{k}_ret"][code] = (ranks <= k).astype(np.float64)
-        rows.append(asked.row("median_rank", float(np.median(ranks)), len(ranks), code, pool=_among(pool)))
-        if tell:
-            tell(done, len(clouds))
-    return [
-        *(row for name, found in values.items() for row in _rows(asked, name, found, clouds, len(pool), _among(pool))),
-        *rows,
-    ]
+        rows.append(asked.row("median_rank", float(np.median(ranks)), len(ranks), code, pool=among))
+    return [row for name, found in values.items() for row in _rows(asked, name, found, clouds, len(pool), among)] + rows
 
 
 def same_vector(asked: Asked, pool: NDArray[np.floating], clouds: Clouds) -> list[Result]:
     """Return by code the share of altered texts whose vector is that of the original: a change that is not seen."""
     rows = []
-    for code, cloud in clouds.items():
-        if len(cloud.own):
-            apart = 1 - np.einsum("ij,ij->i", unit(cloud.vectors), unit(pool[cloud.own]))
-            rows.append(asked.row("same_vector", 100 * float((apart < SAME).mean()), len(cloud.own), code))
+    for code, cloud in _told(clouds, None):
+        apart = 1 - np.einsum("ij,ij->i", unit(cloud.vectors), unit(pool[cloud.own]))
+        rows.append(asked.row("same_vector", 100 * float((apart < SAME).mean()), len(cloud.own), code))
     return rows
 
 
@@ -91,17 +93,14 @@ def overlap(
     asked: Asked, pool: NDArray[np.floating], clouds: Clouds, queries: int = QUERIES, tell: Tell | None = None
 ) -> Readings:
     """Return AOP-10 and AOP-20 by code and category, over at most `queries` papers of each code, drawn."""
-    clouds = {code: cloud for code, cloud in clouds.items() if len(cloud.own)}
     values: list[dict[str, dict[str, Floats]]] = [{f"aop@{k}": {} for k in OVERLAPS} for _ in Readings._fields]
     sampled = {}
-    for done, (code, cloud) in enumerate(clouds.items(), 1):
+    for code, cloud in _told(clouds, tell):
         chosen = sample(len(cloud.own), queries, asked.seed)
         sampled[code] = Cloud(cloud.vectors[chosen], cloud.own[chosen])
         for k, found in neighbourhoods.overlaps(cloud.vectors, pool, cloud.own, chosen, OVERLAPS).items():
             for reading, shares in zip(values, found, strict=True):
                 reading[f"aop@{k}"][code] = shares
-        if tell:
-            tell(done, len(clouds))
     among = f"f(X) and X, {len(pool)} papers"
     pools = (among, f"{among}, each query's own vector left out")
     return Readings(*(
@@ -115,15 +114,10 @@ def similarity(asked: Asked, clouds: Clouds, tell: Tell | None = None) -> list[R
 
     By category: mean over codes of mean, sd and share, the lowest minimum, the highest maximum. Codes of one text have none.
     """
-    found: dict[str, neighbourhoods.Similarities] = {}
-    for done, (code, cloud) in enumerate(clouds.items(), 1):
-        if len(cloud.own) > 1:
-            found[code] = neighbourhoods.similarities(cloud.vectors)
-        if tell:
-            tell(done, len(clouds))
-    rows: list[Result] = []
+    found = {code: neighbourhoods.similarities(cloud.vectors) for code, cloud in _told(clouds, tell, 2)}
     if not found:
-        return rows
+        return []
+    rows = []
     spread = {
         "inter_mean": _over_pairs(asked, {code: one.means for code, one in found.items()}, clouds),
         "above_mean": _over_pairs(asked, {code: 100 * one.aboves for code, one in found.items()}, clouds),
@@ -227,10 +221,6 @@ def _categories(codes: Mapping[str, object]) -> dict[str, list[str]]:
 
 def _over(codes: Sequence[str]) -> str:
     return f"over {len(codes)} codes" if len(codes) != 1 else f"{codes[0]} alone"
-
-
-def _among(pool: NDArray[np.floating]) -> str:
-    return f"title + abstract of {len(pool)} papers"
 
 
 def _mean(values: Sequence[float]) -> float:

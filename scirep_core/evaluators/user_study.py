@@ -11,8 +11,9 @@ counts, what happens to candidates without a similarity, how ties are broken. Ea
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -22,9 +23,9 @@ from numpy.typing import NDArray
 from scirep_core.data.readers import recommendation
 from scirep_core.data.readers.recommendation import StudyRow
 from scirep_core.data.task import Judged, Qrel, Task
-from scirep_core.evaluators.rows import Asked, mean_row
+from scirep_core.evaluators.rows import Asked, grouped, mean_row
 from scirep_core.kit.store import sha256_file
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, row_of
 from scirep_core.results.metrics import from_ranks
 from scirep_core.results.published import lookup
 
@@ -62,11 +63,7 @@ READINGS: dict[str, Reading] = {
 
 def rated(path: Path) -> dict[str, list[StudyRow]]:
     """Return the rated rows of the study by query, in file order. Raises DataError for a malformed row."""
-    found: dict[str, list[StudyRow]] = {}
-    for _, one in recommendation.rows(path):
-        if one.score is not None:
-            found.setdefault(one.query_id, []).append(one)
-    return found
+    return grouped((one for _, one in recommendation.rows(path) if one.score is not None), attrgetter("query_id"))
 
 
 def values(queries: Mapping[str, Sequence[StudyRow]], reading: Reading) -> dict[str, NDArray[np.float64]]:
@@ -80,16 +77,13 @@ def values(queries: Mapping[str, Sequence[StudyRow]], reading: Reading) -> dict[
         judged = [one for one in ratings.values() if reading.missing == "last" or one.similarity is not None]
         if not judged or not (reading.every or any(one.similarity is not None for one in judged)):
             continue
-        grades = [_grade(one.score or 0.0, reading.halves) for one in judged]
-        gains = np.array([2**grade - 1 if reading.gain == "exponential" else grade for grade in grades], dtype=np.int64)
+        grade: Callable[[float], int] = recommendation.grade if reading.halves == "up" else math.floor
+        grades = [grade(one.score or 0.0) for one in judged]
+        gains = np.array([2**g - 1 if reading.gain == "exponential" else g for g in grades], dtype=np.int64)
         ranks = np.empty(len(judged))
         ranks[_order(judged, reading.ties)] = np.arange(1, len(judged) + 1)
         found[query] = np.array([from_ranks(metric, ranks, gains) for metric in METRICS])
     return found
-
-
-def _grade(score: float, halves: str) -> int:
-    return recommendation.grade(score) if halves == "up" else math.floor(score)
 
 
 def _order(rows: Sequence[StudyRow], ties: str) -> list[int]:
@@ -127,13 +121,8 @@ def measure(path: Path, seed: int = 0) -> list[Result]:
     # a printed number stands for all that round to it
     share = 100 * float((means >= printed - 0.005).all(axis=1).mean())
     rows.append(asked.row(AS_HIGH, share, DRAWS, **shared))
-    fields: dict[str, Any] = {
-        "encoder": LINE,
-        "source": "real",
-        "data_hash": task.data_hash,
-        "provenance": provenance(),
-    }
-    rows += [Result(TASK, "all", name, "paper", float(value), n, **fields) for name, value, n in _counts(queries)]
+    row = row_of(task, task=TASK, split="all", encoder=LINE)
+    rows += [row(metric=name, value=float(value), n=n) for name, value, n in _counts(queries)]
     return [replace(row, by_query={}, replicates=None) for row in rows]
 
 

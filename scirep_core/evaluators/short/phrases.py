@@ -68,9 +68,8 @@ def phrases(papers: Iterable[Paper], seed: int, tools: Tools, most: int = MOST) 
     for first, last in pairs:
         others = sorted({one for one, _ in pairs if one != first})
         foreign = others[rng.integers(len(others))] if others else first
-        made.append(
-            Phrase(f"{first} {last}", f"{first} {other_number(last)}", f"{first[:-1]} {last}", f"{foreign} {last}")
-        )
+        forms = f"{first} {last}", f"{first} {other_number(last)}", f"{first[:-1]} {last}", f"{foreign} {last}"
+        made.append(Phrase(*forms))
     return made
 
 
