@@ -207,21 +207,6 @@ def test_groups_are_drawn_apart_and_their_mean_is_narrower():
     assert mean.std() == pytest.approx(groups["a"].std() / math.sqrt(2), rel=0.1)
 
 
-def test_intervals_cover_the_truth():
-    """600 test sets: the 95 % interval of a mean holds the true mean about 95 times in 100, of tau too."""
-    rng, held = np.random.default_rng(0), np.zeros(2)
-    truth = 2 / math.pi * math.asin(0.6)  # tau of two normals with correlation 0.6
-    for i in range(600):
-        means = 100 * rows.replicates_of_means(asked(name=f"t{i}"), (rng.random(80) < 0.3).astype(float))
-        a, b = rng.standard_normal((2, 80))
-        one = asked("regression", name=f"t{i}")
-        taus = label_scores.correlation_replicates(one, ["kendall_tau"], a, 0.6 * a + 0.8 * b)["kendall_tau"]
-        for at, (spread, true) in enumerate(((means, 30), (taus, truth))):
-            low, high = np.quantile(spread, [0.025, 0.975])
-            held[at] += low <= true <= high
-    assert (held / 600 >= 0.91).all() and (held / 600 <= 0.98).all()
-
-
 def test_very_many_values_get_the_normal_interval(monkeypatch):
     values_ = np.random.default_rng(0).random(20_000)
     spread = rows.spread_of(asked(), values_)["replicates"]
