@@ -47,7 +47,11 @@ def read_folder(path: Path) -> Task | csfcube.FacetCollection:
         raise DataError(path, None, "no such folder", "Give a folder with a task.json")
     config = read_config(path / "task.json")
     if config.type == "facets":
-        told = {"metrics": tuple(config.metrics), "similarity": config.similarity, "version": config.version}
+        told: dict[str, Any] = {
+            "metrics": tuple(config.metrics),
+            "similarity": config.similarity,
+            "version": config.version,
+        }
         return replace(csfcube.read(path), **told)
     kind = next(name for name in READERS if name == config.type)
     payload = READERS[kind].read(path, config)

@@ -55,7 +55,7 @@ class TaskSpec(NamedTuple):
 
 def _row(title: str, type: TaskType, metrics: str, config: str, relation: str, expect: Mapping[str, int],
          rows: str = "V2-T1,V1-T1", **more: object) -> TaskSpec:  # fmt: skip
-    format = FORMAT.get(type, "PRX")
+    format: Format = FORMAT.get(type, "PRX")
     return TaskSpec("scirepeval", title, format, type, tuple(metrics.split()), "scirepeval", config, "scirepeval",
                     tuple(rows.split(",")), relation, expect, text_query=type == "adhoc_search", **more)  # type: ignore[arg-type]  # fmt: skip
 

@@ -215,7 +215,7 @@ class LabelSpace:
     def _labels_of(
         path: Path, column: str, labels: Mapping[str, LabelText], papers: Container[str] | None = None
     ) -> dict[str, tuple[str, ...]]:
-        found = {}
+        found: dict[str, tuple[str, ...]] = {}
         for paper_id, row in by_id(path, "paper_id"):
             if paper_id in labels:
                 reason = f"{paper_id} is a paper and a label: they would share a vector"

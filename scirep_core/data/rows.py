@@ -128,7 +128,8 @@ class Line(dict[str, Any]):
 
     def text(self, name: str) -> str:
         """Return the text in a field, null as "" (SciDocs writes null for a missing abstract)."""
-        return self.value(name, (str, NoneType)) or ""
+        value: str | None = self.value(name, (str, NoneType))
+        return value or ""
 
     def keyed(self, name: str) -> tuple[str, ...]:
         """Return the ids in a field that is a list."""
