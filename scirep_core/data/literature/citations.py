@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scirep_core.data.literature.latents import Dials, Ints, Latents, chance, stream, weighted
+from scirep_core.data.literature.latents import Dials, Ints, Latents, Random, chance, stream, weighted
 from scirep_core.data.literature.links import Links
 
 REASONS = (("problem", 22), ("topic", 26), ("method", 10), ("area", 20), ("field", 14), ("any", 8))
@@ -60,7 +60,7 @@ def _order(latents: Latents, name: str) -> tuple[Ints, Ints, Ints, int]:
     return bucket, order, key[order], span
 
 
-def _earlier(rng: np.random.Generator, latents: Latents, ordered: tuple[Ints, Ints, Ints, int], source: Ints) -> Ints:
+def _earlier(rng: Random, latents: Latents, ordered: tuple[Ints, Ints, Ints, int], source: Ints) -> Ints:
     """Return for each citing paper one earlier paper of its bucket, or -1 where there is none."""
     bucket, order, keys, span = ordered
     first = np.searchsorted(keys, bucket[source] * span)
@@ -72,7 +72,7 @@ def _earlier(rng: np.random.Generator, latents: Latents, ordered: tuple[Ints, In
     return np.where(available > 0, best, -1)
 
 
-def _mentions(rng: np.random.Generator, latents: Latents, citing: Ints, cited: Ints, dials: Dials) -> Ints:
+def _mentions(rng: Random, latents: Latents, citing: Ints, cited: Ints, dials: Dials) -> Ints:
     same = {name: getattr(latents, name)[citing] == getattr(latents, name)[cited]
             for name in ("problem", "family", "group")}  # fmt: skip
     by_chance = chance(rng, 0.3 * dials.noise, len(citing)) * rng.integers(1, 4, size=len(citing))

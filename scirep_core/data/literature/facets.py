@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.latents import KINDS, Dials, stream
+from scirep_core.data.literature.latents import KINDS, Dials, Random, stream
 from scirep_core.data.literature.model import Literature, generate
 from scirep_core.data.literature.pools import Pool, draw_pool, rankings
 from scirep_core.data.literature.ratings import Ratings, rate, relevance
@@ -66,12 +66,7 @@ class QueryPaper(NamedTuple):
     ratings: dict[str, dict[str, list[int]]]
 
 
-def write_csfcube(
-    folder: Path,
-    papers: int = USUAL_PAPERS,
-    seed: int = 0,
-    people: Ratings | None = None,
-) -> None:
+def write_csfcube(folder: Path, papers: int = USUAL_PAPERS, seed: int = 0, people: Ratings | None = None) -> None:
     """Write a collection with the published schema of CSFCube into `folder` (CSFCube section 3).
 
     Raises ConfigError below 300 papers (too few to fill 34 pools), CacheError if the folder cannot be written.
@@ -124,7 +119,7 @@ def find_queries(literature: Literature, people: Ratings) -> list[QueryPaper]:
     return found
 
 
-def _slots(rng: np.random.Generator) -> list[Slot]:
+def _slots(rng: Random) -> list[Slot]:
     kinds = {n: rng.permutation(np.repeat(np.arange(3), counts)).tolist() for n, counts in TYPES.items()}
     return [
         Slot(facets, kinds[len(facets)].pop(), large=k < large)
@@ -133,9 +128,7 @@ def _slots(rng: np.random.Generator) -> list[Slot]:
     ]
 
 
-def _rated(
-    literature: Literature, slot: Slot, paper: int, pool: Pool, rng: np.random.Generator, people: Ratings
-) -> QueryPaper:
+def _rated(literature: Literature, slot: Slot, paper: int, pool: Pool, rng: Random, people: Ratings) -> QueryPaper:
     truth, ratings = {}, {}
     for facet in slot.facets:
         hundredths = relevance(literature.latents, facet, paper, np.array(pool.candidates))

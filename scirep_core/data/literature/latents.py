@@ -29,6 +29,8 @@ from scirep_core.data.literature.lexicon import FIELDS, Lexicon, lexicon
 from scirep_core.kit.errors import ConfigError, nearest
 
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Random = np.random.Generator
 
 KINDS = ("data-driven approach", "resources/evaluation", "theoretical")  # the paper types of CSFCube's query list
 KIND_SHARES = (66, 24, 10)  # per cent, after the 33, 12 and 5 of the 50 real queries
@@ -131,35 +133,35 @@ class Latents:
         return len(self.year)
 
 
-def stream(seed: int, purpose: str, part: int = 0) -> np.random.Generator:
+def stream(seed: int, purpose: str, part: int = 0) -> Random:
     """Return the random generator of one purpose (and part of it); different purposes have independent streams."""
     key = (zlib.crc32(purpose.encode()), part)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=key)))
 
 
-def weighted(rng: np.random.Generator, weights: Sequence[int] | Ints, size: int) -> Ints:
+def weighted(rng: Random, weights: Sequence[int] | Ints, size: int) -> Ints:
     """Draw `size` indices with integer `weights` (exact: integers only)."""
     edges = np.cumsum(weights)
     return np.searchsorted(edges, rng.integers(0, int(edges[-1]), size=size), side="right").astype(np.int64)
 
 
-def chance(rng: np.random.Generator, probability: float, size: int | tuple[int, ...]) -> npt.NDArray[np.bool_]:
+def chance(rng: Random, probability: float, size: int | tuple[int, ...]) -> Mask:
     """Return a mask that is true with `probability`, to one part in a million."""
     return rng.integers(0, 1_000_000, size=size) < round(probability * 1_000_000)
 
 
-def bell(rng: np.random.Generator, shape: tuple[int, ...], spread: int) -> Ints:
+def bell(rng: Random, shape: tuple[int, ...], spread: int) -> Ints:
     """Return bell-shaped integers around 0 with standard deviation `spread`: a sum of 12 uniform numbers."""
     drawn: Ints = (rng.integers(0, 1001, size=(12, *shape)).sum(axis=0) - 6000) * spread // 1001
     return drawn
 
 
-def _fashions(rng: np.random.Generator, usual: Sequence[Sequence[int]], length: int) -> Ints:
+def _fashions(rng: Random, usual: Sequence[Sequence[int]], length: int) -> Ints:
     """Return (rows, length): for each row, `length` of the options usual there, repeated where there are fewer."""
     return np.stack([np.resize(rng.permutation(np.array(row)), length) for row in usual]).astype(np.int64)
 
 
-def _pick(rng: np.random.Generator, lists: Ints, row: Ints) -> Ints:
+def _pick(rng: Random, lists: Ints, row: Ints) -> Ints:
     """Return one entry of lists[row] for each paper."""
     return lists[row, rng.integers(0, lists.shape[1], size=len(row))]
 
@@ -185,9 +187,7 @@ def draw_latents(papers: int, seed: int, dials: Dials) -> Latents:
     )
 
 
-def _background(
-    words: Lexicon, science: np.random.Generator, rng: np.random.Generator, dials: Dials, papers: int
-) -> dict[str, Ints]:
+def _background(words: Lexicon, science: Random, rng: Random, dials: Dials, papers: int) -> dict[str, Ints]:
     topic_of, area_of = np.array([p.topic for p in words.problems]), np.array([t.area for t in words.topics])
     field_of = np.array([t.field for t in words.topics])
     wanted = [FIELDS.index(name) for name in dials.fields] or list(range(len(FIELDS)))
@@ -227,7 +227,7 @@ def _usual(words: Lexicon, name: str) -> list[tuple[int, ...]]:
     return [computing if field == "Computer science" else other for field in FIELDS]
 
 
-def _any_usual(rng: np.random.Generator, usual: list[tuple[int, ...]], row: Ints) -> Ints:
+def _any_usual(rng: Random, usual: list[tuple[int, ...]], row: Ints) -> Ints:
     """Return for each paper one of usual[row], all equally likely."""
     sizes = np.array([len(options) for options in usual])
     table = np.array([np.resize(options, sizes.max()) for options in usual])
@@ -241,7 +241,7 @@ def first_of(groups: Ints) -> Ints:
 
 
 def _methods(
-    words: Lexicon, science: np.random.Generator, rng: np.random.Generator, dials: Dials, background: dict[str, Ints],
+    words: Lexicon, science: Random, rng: Random, dials: Dials, background: dict[str, Ints],
     year: Ints,
 ) -> dict[str, Ints]:  # fmt: skip
     papers, topic = len(year), background["topic"]
@@ -280,7 +280,7 @@ def _already_invented(words: Lexicon, method: Ints, year: Ints) -> Ints:
 
 
 def _findings(
-    words: Lexicon, science: np.random.Generator, rng: np.random.Generator, dials: Dials, background: dict[str, Ints],
+    words: Lexicon, science: Random, rng: Random, dials: Dials, background: dict[str, Ints],
     method: dict[str, Ints], kind: Ints,
 ) -> dict[str, Ints]:  # fmt: skip
     papers, topic = len(kind), background["topic"]

@@ -241,20 +241,11 @@ def lexicon() -> Lexicon:
     families = {row["name"]: number for number, row in enumerate(words["families"])}
     groups = {row["name"]: number for number, row in enumerate(findings["aspects"])}
     acts = {name: tuple((parse(g), parse(n)) for g, n in pairs) for name, pairs in words["acts"].items()}
+    habits = {"obstacles": words["obstacles"], "modes": words["modes"], "conditions": findings["conditions"]}
     return Lexicon(
         **_background([read_json(folder / "fields" / f"{slug(name)}.json") for name in FIELDS], acts, families, groups),
         obstacles=tuple((_trees(o["np"]), _trees(o["clause"])) for o in words["obstacles"]),
-        usual={
-            name: (
-                tuple(k for k, row in enumerate(rows) if row["for"] in ("computing", "all")),
-                tuple(k for k, row in enumerate(rows) if row["for"] in ("other", "all")),
-            )
-            for name, rows in (
-                ("obstacles", words["obstacles"]),
-                ("modes", words["modes"]),
-                ("conditions", findings["conditions"]),
-            )
-        },
+        usual={name: (_meant_for("computing", rows), _meant_for("other", rows)) for name, rows in habits.items()},
         families=tuple(Concept(row["name"], row["definition"]) for row in words["families"]),
         methods=tuple(
             Method(m["name"], m["definition"], _named(m), _trees(m["step"]), family, m.get("since", 0))
@@ -278,6 +269,10 @@ def lexicon() -> Lexicon:
         given_names=tuple(names["given_names"]),
         family_names=tuple(names["family_names"]),
     )
+
+
+def _meant_for(whom: str, rows: list[dict[str, Any]]) -> tuple[int, ...]:
+    return tuple(k for k, row in enumerate(rows) if row["for"] in (whom, "all"))
 
 
 def _named(concept: dict[str, Any]) -> tuple[Tree, ...]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scirep_core.data.literature.latents import LEVELS, Dials, Ints, Latents, bell, chance, first_of, stream
+from scirep_core.data.literature.latents import LEVELS, Dials, Ints, Latents, Random, bell, chance, first_of, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.links import Links, from_rows
 
@@ -107,7 +107,7 @@ def draw_people(latents: Latents, seed: int, dials: Dials) -> People:
     )
 
 
-def _teams(rng: np.random.Generator, latents: Latents, per_topic: Ints, first: Ints) -> Links:
+def _teams(rng: Random, latents: Latents, per_topic: Ints, first: Ints) -> Links:
     papers = len(latents)
     topics = np.repeat(latents.topic[:, None], TEAM, axis=1)
     # one in eight comes from a topic of the same field

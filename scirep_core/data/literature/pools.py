@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.latents import Ints, stream
+from scirep_core.data.literature.latents import Ints, Random, stream
 from scirep_core.data.literature.model import Literature
 
 METHODS = (
@@ -113,7 +113,7 @@ def _order(similarity: Floats, rows: Ints) -> Ints:
     return np.argsort(rounded, axis=1, kind="stable")[:, :-1]
 
 
-def draw_pool(cited: Sequence[int], ranked: dict[str, Ints], row: int, depth: int, rng: np.random.Generator) -> Pool:
+def draw_pool(cited: Sequence[int], ranked: dict[str, Ints], row: int, depth: int, rng: Random) -> Pool:
     """Draw the pool of query number `row`: its cited papers, then `depth` new papers from each method.
 
     The candidates are shuffled in the end: in file order, a system that ties everything must score at chance.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.latents import NONE, Ints, Latents, chance
+from scirep_core.data.literature.latents import NONE, Ints, Latents, Random, chance
 
 # hundredths of a grade. Background: (alone, with the same obstacle)
 BACKGROUND = {"problem": (200, 270), "topic": (90, 160), "area": (75, 110), "elsewhere": (0, 30)}
@@ -100,14 +100,14 @@ def grade(hundredths: Ints) -> Ints:
     return rating
 
 
-def _noise(rng: np.random.Generator, size: int, grades: float) -> Ints:
+def _noise(rng: Random, size: int, grades: float) -> Ints:
     """Return bell-shaped integers of standard deviation `grades`, in hundredths: a sum of 12 uniform numbers."""
     bell = rng.integers(0, 1001, size=(size, 12)).sum(axis=1) - 6000  # standard deviation 1001
     noise: Ints = bell * round(100 * grades) // 1001
     return noise
 
 
-def rate(truth: Ints, rng: np.random.Generator, people: Ratings) -> dict[str, list[int]]:
+def rate(truth: Ints, rng: Random, people: Ratings) -> dict[str, list[int]]:
     """Return the rating lists of one query-facet pair under the names of the published files.
 
     truth: hundredths, one per candidate. Two of the three annotators are drawn for the pair.

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from scirep_core.data.literature.latents import Dials, Ints, Latents, stream
+from scirep_core.data.literature.latents import Dials, Ints, Latents, Random, stream
 from scirep_core.data.literature.lexicon import Draw, Fill, Problem, Template, Tree, lexicon, spell
 from scirep_core.data.literature.people import People
 from scirep_core.data.literature.plans import Plans, around, choose, core
@@ -200,7 +200,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def draws(rng: np.random.Generator) -> Draw:
+def draws(rng: Random) -> Draw:
     """Return a source of 16-bit numbers for `spell`, drawn from `rng` in blocks."""
 
     def numbers() -> Iterator[int]:

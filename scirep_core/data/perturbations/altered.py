@@ -45,12 +45,7 @@ from scirep_core.results import code_of
 
 PART = 250
 """Papers in a file: some seconds of work."""
-CODE = (
-    "data/perturbations/linguistics.py",
-    "data/perturbations/changes.py",
-    "data/perturbations/__init__.py",
-    "data/perturbations/altered.py",
-)
+CODE = tuple(f"data/perturbations/{name}.py" for name in ("linguistics", "changes", "__init__", "altered"))
 Progress = Callable[[int, int], None]
 
 
@@ -210,9 +205,10 @@ def _of_code(
 
 def _top(paper: Paper, phrases: list[str], top: frozenset[str] | None, seed: int, tools: Tools) -> list[Any] | str:
     """Make T_ADelTopNNPH from phrases that were found before: whether there are tokens is all it asks of the text besides."""
-    known = replace(
-        tools, sentences=lambda text: [text] if text.strip() else [], tokens=str.split, phrases=lambda _: phrases
-    )
-    return _line(
-        paper, perturb(paper.paper_id, Parsed(paper.title, known), Parsed(paper.abstract, known), TOP, seed, top)
-    )
+    known = replace(tools, sentences=_whole, tokens=str.split, phrases=lambda _: phrases)
+    title, abstract = Parsed(paper.title, known), Parsed(paper.abstract, known)
+    return _line(paper, perturb(paper.paper_id, title, abstract, TOP, seed, top))
+
+
+def _whole(text: str) -> list[str]:
+    return [text] if text.strip() else []

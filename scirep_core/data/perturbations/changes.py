@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -52,9 +52,14 @@ class Parsed:
         """Its noun phrases, lower-cased, in order, one entry an occurrence."""
         return self.tools.phrases(self.tokens)
 
+    @property
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Each token with its tag."""
+        return zip(self.tokens, self.tags, strict=True)
+
     def tagged(self, tag: str) -> list[str]:
         """Tokens with this tag, in order."""
-        return [token for token, own in zip(self.tokens, self.tags, strict=True) if own == tag]
+        return [token for token, own in self.pairs if own == tag]
 
 
 class Given(NamedTuple):
@@ -137,7 +142,7 @@ def _field(given: Given, tag: str | None = None, name: str = "abstract") -> Pars
 
 
 def _without(parsed: Parsed, tag: str) -> str:
-    return " ".join(token for token, own in zip(parsed.tokens, parsed.tags, strict=True) if own != tag)
+    return " ".join(token for token, own in parsed.pairs if own != tag)
 
 
 def _changed(given: Given, name: str, text: str) -> Text:
@@ -187,10 +192,7 @@ def delete_phrases(given: Given, top_only: bool) -> Text:
 def antonyms(given: Given, delete: bool = False) -> Text:
     """Adjectives of the abstract with a known opposite, replaced by it or deleted; neither case nor inflection is restored."""
     abstract = _field(given, ADJ)
-    opposites = [
-        abstract.tools.antonym(token) if tag == ADJ else None
-        for token, tag in zip(abstract.tokens, abstract.tags, strict=True)
-    ]
+    opposites = [abstract.tools.antonym(token) if tag == ADJ else None for token, tag in abstract.pairs]
     pairs = [(token, opposite or token) for token, opposite in zip(abstract.tokens, opposites, strict=True)]
     if all(token == other for token, other in pairs):
         raise DoesNotApply("no adjective of the abstract has a known opposite")
@@ -227,8 +229,8 @@ def upper(given: Given, nouns: bool, name: str = "abstract") -> Text:
     parsed = _field(given, None, name)
     if not any((tag == NOUN) == nouns for tag in parsed.tags):
         raise DoesNotApply(f"no {'NOUN' if nouns else 'word but nouns'} in the {name}")
-    tagged = zip(parsed.tokens, parsed.tags, strict=True)
-    return _changed(given, name, " ".join(token.upper() if (tag == NOUN) == nouns else token for token, tag in tagged))
+    words = (token.upper() if (tag == NOUN) == nouns else token for token, tag in parsed.pairs)
+    return _changed(given, name, " ".join(words))
 
 
 def delete_characters(given: Given) -> Text:
@@ -239,8 +241,7 @@ def delete_characters(given: Given) -> Text:
         return "".join(letter for at, letter in enumerate(token) if at not in gone)
 
     def done(parsed: Parsed) -> str:
-        tagged = zip(parsed.tokens, parsed.tags, strict=True)
-        return " ".join(shortened(token) if tag == NOUN else token for token, tag in tagged)
+        return " ".join(shortened(token) if tag == NOUN else token for token, tag in parsed.pairs)
 
     if not given.title.tokens and not given.abstract.tokens:
         raise DoesNotApply("no text")

@@ -28,7 +28,7 @@ import numpy as np
 
 from scirep_core.data.literature.emit.files import digits, scaled, write_lines, write_oracle
 from scirep_core.data.literature.emit.split import sample
-from scirep_core.data.literature.latents import LEVELS, Ints, stream
+from scirep_core.data.literature.latents import LEVELS, Ints, Random, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.model import Literature, generate
 
@@ -112,15 +112,14 @@ def _rows(small: Literature, papers: Ints, collection: Collection) -> Iterator[d
         yield row
 
 
-def _reviews(rng: np.random.Generator, quality: int, noise: int) -> dict[str, Any]:
+def _reviews(rng: Random, quality: int, noise: int) -> dict[str, Any]:
     """Return three or four ratings from 1 to 10, their mean, the reviewers' confidence and the decision.
 
     A rating is 2 to 9 by quality; at full noise half of the reviewers are one or two points off.
     """
     count = int(rng.integers(3, 5))
-    errors = (
-        rng.integers(1, 3, size=count) * rng.choice([-1, 1], size=count) * (rng.integers(0, 200, size=count) < noise)
-    )
+    steps = rng.integers(1, 3, size=count) * rng.choice([-1, 1], size=count)
+    errors = steps * (rng.integers(0, 200, size=count) < noise)
     ratings = np.clip(2 + quality * 8 // LEVELS + errors, 1, 10)
     total = int(ratings.sum())
     return {

@@ -18,6 +18,7 @@ cross-validation takes folds as they come.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.emit.files import Column, Columns, scaled, write_oracle, write_papers, write_parquet
-from scirep_core.data.literature.latents import NONE, Ints, stream
+from scirep_core.data.literature.latents import NONE, Ints, Mask, stream
 from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
+from scirep_core.data.readers.scirepeval import TEXTS
 
 TRAIN, VALIDATION, EVALUATION = 0, 1, 2
 SHARES, SCARCE = (42, 8), (20, 5)  # per cent of training and validation
@@ -40,6 +42,23 @@ class Parts(NamedTuple):
 
     train: Ints
     test: Ints
+
+
+class Target(NamedTuple):
+    """A labelled task.
+
+    Attributes:
+        label: (papers, ...) the label of each paper of the literature; `kind` its column type.
+        oracle: vectors of the papers of `parts`, in that order.
+        columns: of its texts; those of tasks that share a table of texts are the same.
+    """
+
+    config: str
+    parts: Parts
+    label: npt.NDArray[Any]
+    oracle: npt.NDArray[Any]
+    columns: Columns
+    kind: Any = "int32"
 
 
 def held_out(literature: Literature) -> Ints:
@@ -63,7 +82,7 @@ def sample(literature: Literature, purpose: str, positions: Ints, count: int) ->
 
 
 def divide(literature: Literature, purpose: str, label: Ints, published: int, percent: float,
-           tested: npt.NDArray[np.bool_] | None = None) -> Parts:  # fmt: skip
+           tested: Mask | None = None) -> Parts:  # fmt: skip
     """Choose the labelled papers of a task among those of the evaluation split and divide them, two thirds to train.
 
     Args:
@@ -115,25 +134,20 @@ def write_texts(root: Path, config: str, columns: Columns, positions: Ints, shar
     write_papers(path, columns, np.unique(positions).tolist())
 
 
-def write_labels(
-    root: Path, literature: Literature, config: str, kind: Any, parts: Parts, label: npt.NDArray[Any],
-    oracle: npt.NDArray[Any],
-) -> bool:  # fmt: skip
-    """Write labels and oracle of a configuration. Returns False, with nothing written, where a part is empty.
-
-    Args:
-        kind: column type of the label.
-        label: (papers, ...) the label of each paper of the literature.
-        oracle: vectors of the papers of `parts`, in that order.
-    """
-    if not all(len(positions) for positions in parts):
-        return False
-    for split, positions in zip(parts._fields, parts, strict=True):
-        pairs = zip(literature.ids(positions), label[positions].tolist(), strict=True)
-        rows = ({"paper_id": paper_id, "label": value} for paper_id, value in pairs)
-        write_parquet(table(root, "scirepeval_test", config, split), {"paper_id": "string", "label": kind}, rows)
-    write_oracle(root, f"scirepeval/{config.lower()}", literature.ids(np.concatenate(parts)), oracle)
-    return True
+def write_targets(root: Path, literature: Literature, targets: Iterable[Target]) -> None:
+    """Write labels, oracle and texts of labelled tasks; one of which a part is empty is left out."""
+    texts: dict[str, tuple[Columns, list[Ints]]] = {}
+    for config, parts, label, oracle, columns, kind in targets:
+        if not all(len(positions) for positions in parts):
+            continue
+        for split, positions in zip(parts._fields, parts, strict=True):
+            pairs = zip(literature.ids(positions), label[positions].tolist(), strict=True)
+            rows = ({"paper_id": paper_id, "label": value} for paper_id, value in pairs)
+            write_parquet(table(root, "scirepeval_test", config, split), {"paper_id": "string", "label": kind}, rows)
+        write_oracle(root, f"scirepeval/{config.lower()}", literature.ids(np.concatenate(parts)), oracle)
+        texts.setdefault(TEXTS.get(config, config), (columns, []))[1].extend(parts)
+    for config, (columns, positions) in texts.items():
+        write_texts(root, config, columns, np.concatenate(positions))
 
 
 def _mixed(numbers: Ints, purpose: str) -> npt.NDArray[np.uint64]:

@@ -39,6 +39,7 @@ CLAIM_FIELDS = ("Biology", "Medicine", "Psychology")
 HEALTH_FIELDS = ("Biology", "Medicine", "Agricultural and Food sciences")
 COVID_FIELDS = ("Biology", "Medicine")
 Grades = Mapping[str, Mapping[str, int]]
+Row = Mapping[str, Any]
 
 
 class Asked(NamedTuple):
@@ -60,16 +61,17 @@ def write(root: Path, literature: Literature) -> None:
 
 
 def write_set(
-    folder: Path,
-    documents: Iterable[Mapping[str, Any]],
-    queries: Iterable[Mapping[str, Any]],
-    qrels: Mapping[str, Grades],
-) -> None:
-    """Write a set in BEIR form; `qrels`: split -> query -> document -> grade."""
+    folder: Path, documents: Iterable[Row], names: Sequence[str], texts: Iterable[str], grades: Sequence[Mapping[str, int]],
+    parts: Mapping[str, slice], metadata: Iterable[Row] = itertools.repeat({}),
+) -> None:  # fmt: skip
+    """Write a set in BEIR form; `parts`: split -> which of the queries are in it."""
     write_lines(folder / "corpus.jsonl", documents)
-    write_lines(folder / "queries.jsonl", queries)
-    for split, grades in qrels.items():
-        write_qrels(folder / "qrels" / f"{split}.tsv", grades)
+    queries = zip(names, texts, metadata, strict=False)
+    write_lines(
+        folder / "queries.jsonl", ({"_id": name, "text": text, "metadata": more} for name, text, more in queries)
+    )
+    for split, rows in parts.items():
+        write_qrels(folder / "qrels" / f"{split}.tsv", dict(zip(names[rows], grades[rows], strict=True)))
 
 
 def write_qrels(path: Path, grades: Grades) -> None:
@@ -107,15 +109,8 @@ def write_scifact(root: Path, literature: Literature) -> None:
     names = numbers_outside(literature, corpus, len(claims))
     grades = [{literature.paper_id(i): 1 for i in papers} for papers in found]
     folder = root / "beir" / "scifact"
-    write_set(
-        folder,
-        documents(literature, corpus),
-        ({"_id": name, "text": claim.text, "metadata": {}} for name, claim in zip(names, claims, strict=True)),
-        {
-            "train": dict(zip(names[:train], grades[:train], strict=True)),
-            "test": dict(zip(names[train:], grades[train:], strict=True)),
-        },
-    )
+    parts = {"train": slice(train), "test": slice(train, None)}
+    write_set(folder, documents(literature, corpus), names, [claim.text for claim in claims], grades, parts)
     rows = [
         _original(literature, int(name), claim, papers)
         for name, claim, papers in zip(names, claims, found, strict=True)
@@ -227,12 +222,7 @@ def write_nfcorpus(root: Path, literature: Literature) -> None:
     grades = topical_grades(literature, corpus, numbers)
     parts = {"train": (0, 80), "dev": (80, 90), "test": (90, 100)}  # per cent of the queries, as published
     cut = {split: slice(len(names) * a // 100, len(names) * b // 100) for split, (a, b) in parts.items()}
-    write_set(
-        root / "beir" / "nfcorpus",
-        documents(literature, corpus),
-        ({"_id": name, "text": text, "metadata": {}} for name, text in zip(names, texts, strict=True)),
-        {split: dict(zip(names[rows], grades[rows], strict=True)) for split, rows in cut.items()},
-    )
+    write_set(root / "beir" / "nfcorpus", documents(literature, corpus), names, texts, grades, cut)
     write_topical_oracle(root, "scimult/nfcorpus", literature, corpus, names, numbers)
 
 
@@ -246,15 +236,17 @@ def write_trec_covid(root: Path, literature: Literature) -> None:
     numbers = candidates[np.isin(candidates, latents.problem[corpus])][:50]
     draw = draws(stream(literature.seed, "covid queries"))
     names = numbers_outside(literature, corpus, len(numbers))
-    rows = []
-    for name, number in zip(names, numbers.tolist(), strict=True):
+    phrases = words.phrases["topic_query"]
+    questions, queries = list[str](), list[str]()
+    for number in numbers.tolist():
         fill = asking(words.problems[number], draw)
-        phrases = words.phrases["topic_query"]
-        text = {part: capital(spell(any_of(phrases[part], draw), draw, fill)) for part in ("question", "query")}
-        rows.append({"_id": name, "text": text["question"], "metadata": {"query": text["query"]}})
+        for part, asked in (("question", questions), ("query", queries)):
+            asked.append(capital(spell(any_of(phrases[part], draw), draw, fill)))
     grades = topical_grades(literature, corpus, numbers, deep=True)
-    judged = {"test": dict(zip(names, grades, strict=True))}
-    write_set(root / "beir" / "trec-covid", documents(literature, corpus), rows, judged)
+    write_set(
+        root / "beir" / "trec-covid", documents(literature, corpus), names, questions, grades, {"test": slice(None)},
+        ({"query": query} for query in queries),
+    )  # fmt: skip
     write_topical_oracle(root, "scimult/trec_covid_beir", literature, corpus, names, numbers)
 
 

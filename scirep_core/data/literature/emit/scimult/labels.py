@@ -33,12 +33,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from scirep_core.data.literature.emit.files import Floats, texts, write_lines, write_oracle
 from scirep_core.data.literature.emit.scirepeval.classification import disease_topics
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
-from scirep_core.data.literature.latents import NONE, Ints, Latents, stream
+from scirep_core.data.literature.latents import NONE, Ints, Latents, Mask, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon, spell
 from scirep_core.data.literature.links import Links, from_rows
 from scirep_core.data.literature.model import Literature
@@ -55,7 +54,6 @@ BIOMEDICINE = ("Biology", "Chemistry", "Medicine")
 CONFERENCE = {"Meeting", "Conference", "Workshop", "Symposium", "Congress", "Proceedings"}
 OF_MAG = np.array([MAG.index(name) if name in MAG else NONE for name in FIELDS])
 """Number of each field of study among MAG's 19."""
-Mask = npt.NDArray[np.bool_]
 
 
 class Label(NamedTuple):
@@ -269,14 +267,8 @@ def _write_set(
     Args:
         answers: rows of the labels of each paper; `given`: how the file of papers says it.
     """
-    label_rows = (
-        {
-            "label": label.label_id,
-            "name": [label.name, *label.synonyms],
-            "definition": label.definition if defined else "",
-        }
-        for label in labels
-    )
+    named = ((label, label.definition if defined else "") for label in labels)
+    label_rows = ({"label": of.label_id, "name": [of.name, *of.synonyms], "definition": said} for of, said in named)
     write_lines(base.with_name(f"{base.name}_label.json"), label_rows)
     rows = zip(texts(literature, papers, "paper"), given, strict=True)
     write_lines(base.with_name(f"{base.name}_papers_test.json"), ({**row, "label": label} for row, label in rows))

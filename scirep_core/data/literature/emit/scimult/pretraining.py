@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +35,6 @@ from scirep_core.data.literature.emit.scimult.labels import (  # fmt: skip
     BIOMEDICINE,
     OF_MAG,
     Label,
-    Mask,
     Space,
     coarse_mag,
     gold,
@@ -45,12 +45,11 @@ from scirep_core.data.literature.emit.scimult.labels import (  # fmt: skip
 )
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out, sample
 from scirep_core.data.literature.emit.training import CODE, reasons
-from scirep_core.data.literature.latents import NONE, Ints, stream
-from scirep_core.data.literature.lexicon import FIELDS, MAG, Draw, lexicon, spell
+from scirep_core.data.literature.latents import NONE, Ints, Mask, stream
+from scirep_core.data.literature.lexicon import MAG, Draw, lexicon, spell
 from scirep_core.data.literature.links import grouped
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, any_of_many, draws
-from scirep_core.kit.records import Paper
 
 SEP = " [SEP] "
 CAP, CAP_COARSE = 100, 50_000
@@ -64,12 +63,23 @@ Member = tuple[str, int]
 """What a text is: ("paper" or "query" or "label", its position)."""
 
 
+class Line(NamedTuple):
+    """A line of a file: its question, what asks it, and what its contexts are: labels or papers, by position."""
+
+    question: str
+    asker: Member
+    kind: str
+    positives: list[int]
+    hard: list[int]
+
+
 def write(root: Path, literature: Literature) -> None:
     """Write train and validation of the five sources; a source without queries (a field missing) is left out."""
     part = np.where(lent(literature), NONE, held_out(literature))
     mag, journal = of_fields(literature, *MAG), ~is_conference(literature)
-    computing = of_fields(literature, "Computer science")
-    fine, mesh = space(("Computer science",)), space(BIOMEDICINE, mesh=True)
+    computing, life = of_fields(literature, "Computer science"), of_fields(literature, "Biology", "Medicine")
+    spaces = {"cs_journal": space(("Computer science",)), "biomedicine_mesh": space(BIOMEDICINE, mesh=True)}
+    labels = dict.fromkeys(SOURCES, coarse_mag()) | {name: fine.labels for name, fine in spaces.items()}
     members: dict[str, dict[str, Member]] = {name: {} for name in SOURCES}
     for number, split in SPLITS:
         own = part == number
@@ -80,23 +90,25 @@ def write(root: Path, literature: Literature) -> None:
 
         cites = literature.cites.counts() > 0
         sources = {
-            "cs_journal": _labelled(literature, papers(computing & journal, 358_447, 10, 400, "journal"), fine),
+            "cs_journal": _labelled(
+                literature, papers(computing & journal, 358_447, 10, 400, "journal"), spaces["cs_journal"]
+            ),
             "biomedicine_mesh": _labelled(
-                literature, papers(of_fields(literature, "Biology", "Medicine"), 1_345_128, 10, 600, "mesh"), mesh
+                literature, papers(life, 1_345_128, 10, 600, "mesh"), spaces["biomedicine_mesh"]
             ),
             "coarse": _coarse(literature, papers(mag & ~computing, 900_000, 10, 600, "coarse")),
             "citation": _citation(literature, papers(cites, 165_340, 4, 600, "citation")),
             "search": _search(literature, papers(mag, 528_497, 4, 600, "search"), own),
         }
-        for name, rows in sources.items():
-            first = next(rows, None)
+        for name, lines in sources.items():
+            first = next(lines, None)
             if first is not None:
                 path = root / "scimult" / "pretraining" / f"{name}_{split}.json"
-                write_lines(path, _remembered(itertools.chain([first], rows), members[name]))
-    labels = {"cs_journal": fine, "biomedicine_mesh": mesh}
+                rows = _rows(literature, itertools.chain([first], lines), labels[name], members[name])
+                write_lines(path, rows)
     for name, found in members.items():
         if found:
-            _oracle(root, literature, name, found, labels.get(name))
+            _oracle(root, literature, name, found, spaces.get(name))
 
 
 def text_id(text: str) -> str:
@@ -104,13 +116,28 @@ def text_id(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _remembered(rows: Iterable[tuple[Row, list[Member]]], members: dict[str, Member]) -> Iterator[Row]:
-    """Yield rows, and note which latents stand behind each text."""
-    for row, of_row in rows:
-        contexts = [*row["positive_ctxs"], *row["hard_negative_ctxs"]]
-        texts = [row["question"], *(f"{c['title']}{SEP}{c['text']}" for c in contexts)]
-        members.update(zip(map(text_id, texts), of_row, strict=True))
-        yield row
+def _rows(
+    literature: Literature, lines: Iterable[Line], labels: Sequence[Label], members: dict[str, Member]
+) -> Iterator[Row]:
+    """Yield the rows of a file, and note which latents stand behind each text."""
+
+    def context(kind: str, k: int) -> Row:
+        if kind == "label":
+            return {"title": labels[k].name, "text": labels[k].definition, "passage_id": labels[k].label_id}
+        paper = literature.paper(k)
+        return {"title": paper.title, "text": paper.abstract, "passage_id": paper.paper_id}
+
+    for question, asker, kind, positives, hard in lines:
+        good, bad = ([context(kind, k) for k in group] for group in (positives, hard))
+        texts = [question, *(f"{c['title']}{SEP}{c['text']}" for c in (*good, *bad))]
+        members.update(zip(map(text_id, texts), (asker, *((kind, k) for k in (*positives, *hard))), strict=True))
+        yield {
+            "question": question,
+            "answers": [],
+            "positive_ctxs": good,
+            "negative_ctxs": [],
+            "hard_negative_ctxs": bad,
+        }
 
 
 def _oracle(root: Path, literature: Literature, name: str, members: dict[str, Member], labels: Space | None) -> None:
@@ -134,26 +161,9 @@ def _oracle(root: Path, literature: Literature, name: str, members: dict[str, Me
     write_oracle(root, f"scimult/pretrain_{name}", list(members), vectors)
 
 
-def _row(question: str, positives: list[Row], hard: list[Row]) -> Row:
-    return {
-        "question": question,
-        "answers": [],
-        "positive_ctxs": positives,
-        "negative_ctxs": [],
-        "hard_negative_ctxs": hard,
-    }
-
-
-def _of_label(label: Label) -> Row:
-    return {"title": label.name, "text": label.definition, "passage_id": label.label_id}
-
-
-def _of_paper(paper: Paper) -> Row:
-    return {"title": paper.title, "text": paper.abstract, "passage_id": paper.paper_id}
-
-
-def _question(paper: Paper) -> str:
-    return f"{paper.title}{SEP}{paper.abstract}"
+def _of_paper(literature: Literature, i: int, kind: str, positives: list[int], hard: list[int]) -> Line:
+    paper = literature.paper(i)
+    return Line(f"{paper.title}{SEP}{paper.abstract}", ("paper", i), kind, positives, hard)
 
 
 def _relatives(literature: Literature, papers: Ints, draw: Draw) -> Iterator[tuple[int, int]]:
@@ -167,7 +177,7 @@ def _relatives(literature: Literature, papers: Ints, draw: Draw) -> Iterator[tup
         yield i, any_of_many(options, draw) if len(options) else i
 
 
-def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[tuple[Row, list[Member]]]:
+def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[Line]:
     """Yield papers with their labels, each label at most 100 times: the first papers in a random order have it."""
     answers = gold(literature.latents, papers, labels)
     row_of = np.repeat(np.arange(len(papers)), answers.counts())
@@ -179,40 +189,31 @@ def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[t
     draw = draws(stream(literature.seed, "hard labels"))
     relatives = list(_relatives(literature, papers, draw))
     theirs = gold(literature.latents, np.array([other for _, other in relatives], dtype=np.int64), labels)
-    for row, paper in enumerate(literature.papers_at(papers)):
+    for row, i in enumerate(papers.tolist()):
         own = answers.of(row)
         positives = own[mask[answers.starts[row] : answers.starts[row + 1]]].tolist()
-        if not positives:
-            continue
-        others = np.setdiff1d(theirs.of(row), own).tolist()
-        hard = [any_of(others, draw)] if others else []
-        members = [("paper", int(papers[row])), *(("label", k) for k in (*positives, *hard))]
-        texts = ([_of_label(labels.labels[k]) for k in group] for group in (positives, hard))
-        yield _row(_question(paper), *texts), members
+        if positives:
+            others = np.setdiff1d(theirs.of(row), own).tolist()
+            yield _of_paper(literature, i, "label", positives, [any_of(others, draw)] if others else [])
 
 
-def _coarse(literature: Literature, papers: Ints) -> Iterator[tuple[Row, list[Member]]]:
+def _coarse(literature: Literature, papers: Ints) -> Iterator[Line]:
     """Yield papers with their field."""
-    fields = dict(zip(MAG, coarse_mag(), strict=True))
-    latents, used = literature.latents, dict.fromkeys(MAG, 0)
-    draw = draws(stream(literature.seed, "hard fields"))
-    for i, paper in zip(papers.tolist(), literature.papers_at(papers), strict=True):
-        own = FIELDS[latents.field[i]]
+    latents, used, draw = literature.latents, Counter[int](), draws(stream(literature.seed, "hard fields"))
+    for i in papers.tolist():
+        own = int(OF_MAG[latents.field[i]])
         used[own] += 1
-        if used[own] > CAP_COARSE:
-            continue
-        near = [FIELDS[k] for k in (*latents.field[literature.cites.of(i)], latents.second_field[i]) if k != NONE]
-        others = [name for name in near if name != own and name in fields]
-        hard = [any_of(others, draw)] if others else []
-        members = [("paper", i), *(("label", MAG.index(name)) for name in (own, *hard))]
-        yield _row(_question(paper), [_of_label(fields[own])], [_of_label(fields[name]) for name in hard]), members
+        if used[own] <= CAP_COARSE:
+            near = [k for k in (*latents.field[literature.cites.of(i)], latents.second_field[i]) if k != NONE]
+            others = [k for k in OF_MAG[near].tolist() if k not in (own, NONE)] if near else []
+            yield _of_paper(literature, i, "label", [own], [any_of(others, draw)] if others else [])
 
 
-def _citation(literature: Literature, papers: Ints) -> Iterator[tuple[Row, list[Member]]]:
+def _citation(literature: Literature, papers: Ints) -> Iterator[Line]:
     """Yield papers with up to five of those they cite."""
     rng, seen = stream(literature.seed, "citation triplets"), held_out(literature) != EVALUATION
     seen &= ~lent(literature)
-    for i, paper in zip(papers.tolist(), literature.papers_at(papers), strict=True):
+    for i in papers.tolist():
         everything = literature.cites.of(i)
         cited = everything[seen[everything]]  # no text of an evaluation paper is seen in training
         if not len(cited):
@@ -223,12 +224,10 @@ def _citation(literature: Literature, papers: Ints) -> Iterator[tuple[Row, list[
             through = literature.cites.of(int(cited[int(rng.integers(0, len(cited)))]))
             beyond = np.setdiff1d(through[seen[through]], np.append(everything, i))
             hard = [int(beyond[int(rng.integers(0, len(beyond)))])] if len(beyond) else []
-        members = [("paper", k) for k in (i, *positives, *hard)]
-        texts = (list(map(_of_paper, literature.papers_at(group))) for group in (positives, hard))
-        yield _row(_question(paper), *texts), members
+        yield _of_paper(literature, i, "paper", positives, hard)
 
 
-def _search(literature: Literature, papers: Ints, own: Mask) -> Iterator[tuple[Row, list[Member]]]:
+def _search(literature: Literature, papers: Ints, own: Mask) -> Iterator[Line]:
     """Yield queries for the problems of papers, with what was clicked and what was only shown, all of the same split."""
     latents, words = literature.latents, lexicon()
     draw, noise = draws(stream(literature.seed, "pretraining searches")), round(literature.dials.noise * 65_536 / 3)
@@ -245,7 +244,4 @@ def _search(literature: Literature, papers: Ints, own: Mask) -> Iterator[tuple[R
         clicked = [k for k, fit in fits.items() if fit and (k == i or draw() % 5 == 0)]
         passed = [k for k, fit in fits.items() if not fit]
         if clicked:
-            hard = [any_of(passed, draw)] if passed else []
-            members = [("query", i), *(("paper", k) for k in (*clicked, *hard))]
-            texts = (list(map(_of_paper, literature.papers_at(group))) for group in (clicked, hard))
-            yield _row(text, *texts), members
+            yield Line(text, ("query", i), "paper", clicked, [any_of(passed, draw)] if passed else [])

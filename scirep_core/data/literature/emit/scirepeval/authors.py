@@ -23,13 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from scirep_core.data.literature.emit.files import digits, scaled, write_oracle
 from scirep_core.data.literature.emit.scirepeval.proximity import CODE, blocks, collection_of, signatures
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.emit.split import shuffled as scattered
-from scirep_core.data.literature.latents import Ints, chance, stream
+from scirep_core.data.literature.latents import Ints, Mask, chance, stream
 from scirep_core.data.literature.model import Literature
 from scirep_core.kit.store import atomic
 
@@ -70,23 +69,21 @@ def _papers(literature: Literature, positions: Ints) -> Iterator[tuple[str, dict
     people = literature.people
     for i, paper in zip(positions.tolist(), literature.papers_at(positions), strict=True):
         team = people.teams.of(i).tolist()
-        yield (
-            paper.paper_id,
-            {
-                "paper_id": int(paper.paper_id),
-                "title": paper.title,
-                "abstract": paper.abstract,
-                "journal_name": paper.venue,
-                "venue": paper.venue,
-                "year": paper.year,
-                "authors": [{"position": k, "author_name": people.name(a)} for k, a in enumerate(team)],
-                "references": [int(n) for n in literature.latents.paper_number[literature.cites.of(i)]],
-            },
-        )
+        row = {
+            "paper_id": int(paper.paper_id),
+            "title": paper.title,
+            "abstract": paper.abstract,
+            "journal_name": paper.venue,
+            "venue": paper.venue,
+            "year": paper.year,
+            "authors": [{"position": k, "author_name": people.name(a)} for k, a in enumerate(team)],
+            "references": [int(n) for n in literature.latents.paper_number[literature.cites.of(i)]],
+        }
+        yield paper.paper_id, row
 
 
 def _signatures(
-    literature: Literature, here: Ints, author: Ints, position: Ints, known: npt.NDArray[np.bool_]
+    literature: Literature, here: Ints, author: Ints, position: Ints, known: Mask
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     people = literature.people
     for number, i in enumerate(here.tolist()):

@@ -26,6 +26,7 @@ MAG has 19 of the 23 fields; the other four become the field MAG files them unde
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.emit import split
-from scirep_core.data.literature.emit.files import Column, Floats, scaled
-from scirep_core.data.literature.emit.split import EVALUATION, Parts, divide, flat, held_out, shuffled
-from scirep_core.data.literature.latents import NONE, Ints, chance, stream
+from scirep_core.data.literature.emit.files import Column, Columns, Floats, scaled
+from scirep_core.data.literature.emit.split import EVALUATION, Parts, Target, divide, flat, held_out, shuffled
+from scirep_core.data.literature.latents import NONE, Ints, Mask, chance, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
 from scirep_core.data.literature.model import Literature
 
@@ -57,11 +58,8 @@ SHOTS = 12  # papers a field has in FoS's training part, for ten shots and a fol
 
 def write(root: Path, literature: Literature) -> None:
     """Write texts, labels and oracle of the six tasks. A task for which there is no paper is left out."""
-    _fos(root, literature)
-    _mesh(root, literature)
-    _biomimicry(root, literature)
-    _drsm(root, literature)
-    _scidocs(root, literature)
+    targets = (_fos(literature), _mesh(literature), _biomimicry(literature), _drsm(literature), *_scidocs(literature))
+    split.write_targets(root, literature, targets)
 
 
 # --- fields of study --------------------------------------------------------------------------------------------------
@@ -89,7 +87,7 @@ def fos_columns(literature: Literature, labels: npt.NDArray[np.int32]) -> dict[s
     }
 
 
-def _fos(root: Path, literature: Literature) -> None:
+def _fos(literature: Literature) -> Target:
     gold, silver, papers = gold_fields(literature), silver_fields(literature), len(literature)
     candidates = shuffled(literature, "fos", np.flatnonzero(held_out(literature) == EVALUATION))
     tested = scaled(papers, 472, 8, LEAST_GOLD)
@@ -99,9 +97,8 @@ def _fos(root: Path, literature: Literature) -> None:
     others = np.setdiff1d(np.arange(len(rest)), first)[: max(0, scaled(papers, 54_131, 20, 0) - len(first))]
     train = rest[np.sort(np.concatenate([first, others]))]
     known = np.where(np.isin(np.arange(papers), test)[:, None], gold, silver)
-    positions = np.concatenate([train, test])
-    if split.write_labels(root, literature, "fos", ["int32"], Parts(train, test), known, signs(gold[positions])):
-        split.write_texts(root, "fos", fos_columns(literature, known), positions)
+    oracle = signs(gold[np.concatenate([train, test])])
+    return Target("fos", Parts(train, test), known, oracle, fos_columns(literature, known), ["int32"])
 
 
 def _multi_hot(first: Ints, second: Ints) -> npt.NDArray[np.int32]:
@@ -147,17 +144,16 @@ def _subjects() -> list[int]:
     return [k for field in fields for k, area in enumerate(lexicon().areas) if area.field == field]
 
 
-def _mesh(root: Path, literature: Literature) -> None:
+def _mesh(literature: Literature) -> Target:
     label = descriptors(literature)
     parts = divide(literature, "mesh_descriptors", label, 258_687, 30)
-    if _single(root, literature, "mesh_descriptors", parts, label):
-        split.write_texts(root, "mesh_descriptors", mesh_columns(literature, label), np.concatenate(parts))
+    return _single("mesh_descriptors", parts, label, mesh_columns(literature, label))
 
 
 # --- Biomimicry, DRSM -------------------------------------------------------------------------------------------------
 
 
-def _biomimicry(root: Path, literature: Literature) -> None:
+def _biomimicry(literature: Literature) -> Target:
     latents = literature.latents
     evaluation = held_out(literature) == EVALUATION
     wanted = [FIELDS.index(name) for name in DESIGNS]
@@ -176,16 +172,15 @@ def _biomimicry(root: Path, literature: Literature) -> None:
     label[np.concatenate([no, else_[: max(0, size - len(yes) - len(no))]])] = 0
     label[yes] = 1
     parts = divide(literature, "biomimicry parts", label, 10_991, 100)
-    if _single(root, literature, "biomimicry", parts, label):
-        columns = flat(literature)
-        columns = {
-            "doc_id": columns.pop("doc_id"),
-            "doi": ("string", lambda i: f"10.5555/{literature.paper_id(i)}"),
-            **columns,
-            "label": ("uint32", label.item),
-            "venue": split.venue(literature),
-        }
-        split.write_texts(root, "biomimicry", columns, np.concatenate(parts))
+    columns = flat(literature)
+    columns = {
+        "doc_id": columns.pop("doc_id"),
+        "doi": ("string", lambda i: f"10.5555/{literature.paper_id(i)}"),
+        **columns,
+        "label": ("uint32", label.item),
+        "venue": split.venue(literature),
+    }
+    return _single("biomimicry", parts, label, columns)
 
 
 def annotated(literature: Literature) -> Ints:
@@ -198,19 +193,18 @@ def annotated(literature: Literature) -> Ints:
     return np.where(truth == NONE, NONE, np.where(second == third, second, first))
 
 
-def _drsm(root: Path, literature: Literature) -> None:
+def _drsm(literature: Literature) -> Target:
     gold, silver = literature.latents.purpose, annotated(literature)
     parts = divide(literature, "drsm", gold, 8_475, 12)
     known = silver.copy()
     known[parts.test] = gold[parts.test]
-    if _single(root, literature, "drsm", parts, known, gold):
-        tested = set(parts.test.tolist())
-        columns: dict[str, Column] = {
-            "label_type": ("string", lambda i: "gold" if i in tested else "silver"),
-            "label": ("string", lambda i: PURPOSES[known[i]]),
-            "class": ("int32", known.item),
-        }
-        split.write_texts(root, "drsm", flat(literature) | columns, np.concatenate(parts))
+    tested = set(parts.test.tolist())
+    columns: dict[str, Column] = {
+        "label_type": ("string", lambda i: "gold" if i in tested else "silver"),
+        "label": ("string", lambda i: PURPOSES[known[i]]),
+        "class": ("int32", known.item),
+    }
+    return _single("drsm", parts, known, flat(literature) | columns, gold)
 
 
 # --- SciDocs ----------------------------------------------------------------------------------------------------------
@@ -248,38 +242,32 @@ def _disease_of_topic() -> Ints:
     return group
 
 
-def unseen(problem: Ints, seen: int) -> npt.NDArray[np.bool_]:
+def unseen(problem: Ints, seen: int) -> Mask:
     """Return for each problem (NONE: false) whether it comes after the first `seen` of its topic: those are for testing."""
     topic_of = np.array([p.topic for p in lexicon().problems])
     place = np.arange(len(topic_of)) - np.searchsorted(topic_of, topic_of)
-    chosen: npt.NDArray[np.bool_] = np.append(place >= seen, False)[problem]
+    chosen: Mask = np.append(place >= seen, False)[problem]
     return chosen
 
 
-def _scidocs(root: Path, literature: Literature) -> None:
-    positions = []
+def _scidocs(literature: Literature) -> Iterator[Target]:
+    columns = flat(literature)
+    del columns["corpus_id"]
     for config, label, problem, published, percent, seen in (
         ("scidocs_mag", mag_field(literature), literature.latents.problem, 21_300, 20, 2),
         ("scidocs_mesh", disease(literature), disease_problem(literature), 20_000, 12, 1),
     ):
         parts = divide(literature, config, label, published, percent, unseen(problem, seen))
-        if _single(root, literature, config, parts, label):
-            positions += [*parts]
-    if positions:
-        columns = flat(literature)
-        del columns["corpus_id"]
-        split.write_texts(root, "scidocs_mag_mesh", columns, np.concatenate(positions))
+        yield _single(config, parts, label, columns)
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------
 
 
-def _single(
-    root: Path, literature: Literature, config: str, parts: Parts, label: Ints, truth: Ints | None = None
-) -> bool:
-    """Write the labels of a single-label task and its oracle (`truth`: without noise). False where a part is empty."""
+def _single(config: str, parts: Parts, label: Ints, columns: Columns, truth: Ints | None = None) -> Target:
+    """Return a single-label task with its oracle (`truth`: the labels without noise)."""
     true = (label if truth is None else truth)[np.concatenate(parts)]
-    return split.write_labels(root, literature, config, "int32", parts, label, signs(true[:, None] == np.unique(true)))
+    return Target(config, parts, label, signs(true[:, None] == np.unique(true)), columns)
 
 
 def signs(truth: npt.NDArray[Any]) -> Floats:

@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import Columns, Floats, one_hot, struct, write_oracle, write_parquet
-from scirep_core.data.literature.latents import NONE, Ints, chance
+from scirep_core.data.literature.latents import NONE, Ints, Mask, Random, chance
 from scirep_core.data.literature.links import Links
 from scirep_core.data.literature.model import Literature
 
@@ -126,7 +126,7 @@ def graded(likeness: Ints, *edges: int) -> Ints:
     return np.searchsorted(np.array(edges), likeness, side="right").astype(np.int64)
 
 
-def rated(rng: np.random.Generator, grades: Ints, noise: float, raters: int, highest: int) -> Ints:
+def rated(rng: Random, grades: Ints, noise: float, raters: int, highest: int) -> Ints:
     """Return the middle one of what an odd number of raters say; each errs by one step with probability `noise`."""
     shape = (raters, *grades.shape)
     steps = chance(rng, noise, shape) * (2 * rng.integers(0, 2, size=shape) - 1)
@@ -146,9 +146,7 @@ def key_of(papers: Traits, *names: str) -> Ints:
     return key
 
 
-def partners(
-    rng: np.random.Generator, key: Ints, wanted: Ints, width: int, allowed: npt.NDArray[np.bool_] | None = None
-) -> Ints:
+def partners(rng: Random, key: Ints, wanted: Ints, width: int, allowed: Mask | None = None) -> Ints:
     """Draw for each entry of `wanted` up to `width` papers whose key it is (with repetition); NONE where there is none.
 
     Args:
@@ -166,8 +164,8 @@ def partners(
 
 
 def sharing(
-    rng: np.random.Generator, papers: Traits, queries: Ints, sources: Iterable[tuple[Sequence[str], int]],
-    allowed: npt.NDArray[np.bool_] | None = None,
+    rng: Random, papers: Traits, queries: Ints, sources: Iterable[tuple[Sequence[str], int]],
+    allowed: Mask | None = None,
 ) -> Ints:  # fmt: skip
     """Draw for each query, source by source, `count` papers that share the named latents with it, as `partners` does.
 
@@ -178,7 +176,7 @@ def sharing(
     return np.concatenate([partners(rng, key, key[queries], count, allowed) for key, count in keys], axis=1)
 
 
-def anyone(rng: np.random.Generator, pool: Ints, rows: int, width: int) -> Ints:
+def anyone(rng: Random, pool: Ints, rows: int, width: int) -> Ints:
     """Draw (rows, width) papers from a pool, with repetition."""
     return pool[rng.integers(0, len(pool), size=(rows, width))] if len(pool) else np.full((rows, width), NONE)
 
@@ -197,10 +195,10 @@ def distinct(table: Ints, queries: Ints | None = None) -> Ints:
     if queries is not None:
         table = np.where(table == queries[:, None], NONE, table)
     order = np.argsort(table, axis=1, kind="stable")
-    ordered = np.take_along_axis(table, order, axis=1)
-    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NONE
+    rows = np.take_along_axis(table, order, axis=1)
+    rows[:, 1:][rows[:, 1:] == rows[:, :-1]] = NONE
     cleaned = np.empty_like(table)
-    np.put_along_axis(cleaned, order, ordered, axis=1)
+    np.put_along_axis(cleaned, order, rows, axis=1)
     return cleaned
 
 
@@ -212,8 +210,7 @@ def without(table: Ints, unwanted: Ints) -> Ints:
 
 def first(table: Ints, width: int) -> Ints:
     """Return the first `width` candidates of each row, in order, NONE behind them."""
-    order = np.argsort(table == NONE, axis=1, kind="stable")[:, :width]
-    return np.take_along_axis(table, order, axis=1)
+    return ordered(table, table == NONE)[:, :width]
 
 
 def candidates(drawn: Sequence[Ints], width: int, queries: Ints | None = None) -> Ints:
@@ -221,20 +218,18 @@ def candidates(drawn: Sequence[Ints], width: int, queries: Ints | None = None) -
     return first(distinct(np.concatenate(drawn, axis=1), queries), width)
 
 
-def shuffled(rng: np.random.Generator, table: Ints) -> Ints:
+def ordered(table: Ints, key: npt.NDArray[Any]) -> Ints:
+    """Return each row by its ascending keys; equal ones stay in order."""
+    return np.take_along_axis(table, np.argsort(key, axis=1, kind="stable"), axis=1)
+
+
+def shuffled(rng: Random, table: Ints) -> Ints:
     """Return each row in random order."""
-    return np.take_along_axis(
-        table, np.argsort(rng.integers(0, 1 << 40, size=table.shape), axis=1, kind="stable"), axis=1
-    )
+    return ordered(table, rng.integers(0, 1 << 40, size=table.shape))
 
 
 def binary(
-    rng: np.random.Generator,
-    queries: Ints,
-    positives: Ints,
-    negatives: Ints,
-    wanted: tuple[int, int],
-    all_positives: bool,
+    rng: Random, queries: Ints, positives: Ints, negatives: Ints, wanted: tuple[int, int], all_positives: bool
 ) -> Pools:
     """Return binary pools: the first positives (1) and negatives (0) of each row, shuffled; others are left out.
 
@@ -251,9 +246,10 @@ def binary(
     return Pools(queries, table, grades).rows(enough & (bad != NONE).any(axis=1))
 
 
-def askers(literature: Literature, purpose: str, candidates: npt.NDArray[np.bool_], at_most: int) -> Ints:
-    """Return up to `at_most` papers of a mask in scattered order: those a task may ask about."""
-    return hub.shuffled(literature, f"askers of {purpose}", np.flatnonzero(candidates))[:at_most]
+def askers(literature: Literature, purpose: str, at_most: int, among: Mask | None = None) -> Ints:
+    """Return up to `at_most` papers in scattered order: those a task may ask about, of the evaluation split or `among` some."""
+    some = hub.held_out(literature) == hub.EVALUATION if among is None else among
+    return hub.shuffled(literature, f"askers of {purpose}", np.flatnonzero(some))[:at_most]
 
 
 # --- files ----------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ import numpy as np
 from scirep_core.data.literature.emit.files import scaled, texts, write_lines
 from scirep_core.data.literature.emit.scirepeval import judged
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
-from scirep_core.data.literature.latents import NONE, Ints, stream
+from scirep_core.data.literature.latents import NONE, Ints, Random, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG
 from scirep_core.data.literature.model import Literature
 from scirep_core.kit.store import atomic
@@ -48,13 +48,13 @@ def write(root: Path, literature: Literature) -> None:
     for field in MAG:
         number = FIELDS.index(field)
         able = (part == EVALUATION) & (latents.field == number) & (references >= CITED)
-        asked = judged.askers(literature, f"mdcr {field}", able, size)
+        asked = judged.askers(literature, f"mdcr {field}", size, able)
         if not len(asked):
             continue
         rng = stream(literature.seed, "mdcr", number)
         cited, mentions = judged.linked(literature.cites, asked, 200)
         weight = np.where(cited == NONE, -1, mentions * 1_000 + rng.integers(0, 1_000, size=cited.shape))
-        true = np.take_along_axis(cited, np.argsort(-weight, axis=1, kind="stable"), axis=1)[:, :CITED]
+        true = judged.ordered(cited, -weight)[:, :CITED]
         mined = {}
         for name, found in _mined(rng, literature, papers, asked, best_known[number]).items():
             early = np.where(latents.year[found] < latents.year[asked][:, None], found, NONE)
@@ -78,7 +78,7 @@ def write(root: Path, literature: Literature) -> None:
 
 
 def _mined(
-    rng: np.random.Generator, literature: Literature, papers: judged.Traits, queries: Ints, best_known: Ints
+    rng: Random, literature: Literature, papers: judged.Traits, queries: Ints, best_known: Ints
 ) -> dict[str, Ints]:
     """Return what each miner proposes, in the order of the published script."""
 
@@ -98,7 +98,7 @@ def _mined(
     }
 
 
-def _second_hand(rng: np.random.Generator, literature: Literature, queries: Ints) -> tuple[Ints, Ints]:
+def _second_hand(rng: Random, literature: Literature, queries: Ints) -> tuple[Ints, Ints]:
     """Return papers cited by a cited one, and papers cited by one that cites the query: two steps in the graph."""
     found = []
     for links in (literature.cites, literature.cited_by):

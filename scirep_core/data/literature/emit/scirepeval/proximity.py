@@ -39,14 +39,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL, MOST
 from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import Column, digits, scaled, write_oracle
 from scirep_core.data.literature.emit.scirepeval import judged
 from scirep_core.data.literature.emit.split import EVALUATION, flat, held_out
-from scirep_core.data.literature.latents import LEVELS, NONE, Ints, chance, stream, weighted
+from scirep_core.data.literature.latents import LEVELS, NONE, Ints, Mask, Random, chance, stream, weighted
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.links import from_lists
 from scirep_core.data.literature.model import Literature
@@ -118,7 +117,7 @@ def _same_author(root: Path, literature: Literature) -> None:
     sizes = scaled(papers, 76_489, 12, 40), scaled(papers, 13_585, 1.5, 10), scaled(papers, 13_585, 3, 40)
     dataset: Column = ("string", lambda i: OF_BLOCK[collection_of(block[i])])
     for k, (split, size) in enumerate(zip(PARTS, sizes, strict=True)):
-        queries = judged.askers(literature, f"same_author {split}", part == k, 3 * size)
+        queries = judged.askers(literature, f"same_author {split}", 3 * size, part == k)
         allowed = np.ones(papers, bool) if k == EVALUATION else part != EVALUATION
         pools = _namesakes(literature, author, block, queries, allowed, k).rows(slice(size))
         judged.write_texts(root, literature, "same_author", split, pools, query={"dataset": dataset})
@@ -128,7 +127,7 @@ def _same_author(root: Path, literature: Literature) -> None:
 
 
 def _namesakes(
-    literature: Literature, author: Ints, block: Ints, queries: Ints, allowed: npt.NDArray[np.bool_], part: int
+    literature: Literature, author: Ints, block: Ints, queries: Ints, allowed: Mask, part: int
 ) -> judged.Pools:
     """Return up to five papers of each query's author and five of namesakes, those of similar topics first."""
     rng = stream(literature.seed, "same author", part)
@@ -140,7 +139,7 @@ def _namesakes(
     others = np.where(theirs | (author[others] == author[queries][:, None]), NONE, others)
     papers = judged.traits(literature)
     near = judged.alike({"topic": 1, "area": 1, "field": 1}, judged.at(papers, queries), papers, others)
-    others = np.take_along_axis(others, np.argsort(-near, axis=1, kind="stable"), axis=1)
+    others = judged.ordered(others, -near)
     # queries with a namesake close by come first: telling a chemist from a lawyer needs no style
     order = np.argsort(-(near * (others != NONE)).max(axis=1), kind="stable")
     return judged.binary(rng, queries[order], same[order], others[order], (5, 5), all_positives=False)
@@ -153,7 +152,7 @@ def _high_influence(root: Path, literature: Literature) -> None:
     part, papers = held_out(literature), len(literature)
     sizes = scaled(papers, 65_982, 15, 40), scaled(papers, 1_199, 1, 10), scaled(papers, 1_199, 3, 40)
     for k, (split, size) in enumerate(zip(PARTS, sizes, strict=True)):
-        queries = judged.askers(literature, f"high_influence_cite {split}", part == k, 3 * size)
+        queries = judged.askers(literature, f"high_influence_cite {split}", 3 * size, part == k)
         cited, mentions = judged.linked(literature.cites, queries, MOST)
         if k != EVALUATION:
             cited = np.where(part[cited] == EVALUATION, NONE, cited)
@@ -169,7 +168,7 @@ def _cited(root: Path, literature: Literature) -> Iterator[judged.Pools]:
     """Write and yield Cite and Co-cite."""
     size = scaled(len(literature), *SCIDOCS)
     for name in ("cite", "cocite"):
-        queries = judged.askers(literature, f"scidocs_{name}", held_out(literature) == EVALUATION, 4 * size)
+        queries = judged.askers(literature, f"scidocs_{name}", 4 * size)
         rng = stream(literature.seed, f"scidocs_{name}")
         cites, cited_by = (judged.linked(links, queries, 200)[0] for links in (literature.cites, literature.cited_by))
         if name == "cite":
@@ -184,7 +183,7 @@ def _cited(root: Path, literature: Literature) -> Iterator[judged.Pools]:
         yield pools
 
 
-def _cocited(rng: np.random.Generator, literature: Literature, queries: Ints) -> Ints:
+def _cocited(rng: Random, literature: Literature, queries: Ints) -> Ints:
     """Return for each query the papers cited together with it, the most often first, ties in random order."""
     rows = []
     for query in queries.tolist():
@@ -199,7 +198,7 @@ def _cocited(rng: np.random.Generator, literature: Literature, queries: Ints) ->
 def _relish(root: Path, literature: Literature) -> None:
     papers, everybody = judged.traits(literature), len(literature)
     size = scaled(everybody, 3_190, 2, 40)
-    queries = judged.askers(literature, "relish", held_out(literature) == EVALUATION, size)
+    queries = judged.askers(literature, "relish", size)
     rng = stream(literature.seed, "relish")
     drawn = [
         judged.sharing(rng, papers, queries, RELISH),
@@ -221,7 +220,7 @@ def _seen(root: Path, literature: Literature) -> Iterator[judged.Pools]:
     """Write and yield Co-view and Co-read."""
     papers, size = judged.traits(literature), scaled(len(literature), *SCIDOCS)
     for name in ("view", "read"):
-        queries = judged.askers(literature, f"scidocs_{name}", held_out(literature) == EVALUATION, 3 * size)
+        queries = judged.askers(literature, f"scidocs_{name}", 3 * size)
         rng = stream(literature.seed, f"sessions {name}")
         visited = _wander(rng, literature, papers, np.repeat(queries, SESSIONS), name)
         if name == "read":
@@ -235,7 +234,7 @@ def _seen(root: Path, literature: Literature) -> Iterator[judged.Pools]:
         yield pools
 
 
-def _wander(rng: np.random.Generator, literature: Literature, papers: judged.Traits, starts: Ints, name: str) -> Ints:
+def _wander(rng: Random, literature: Literature, papers: judged.Traits, starts: Ints, name: str) -> Ints:
     """Return (sessions, LENGTH): the papers seen after the first."""
     reasons = STEPS[name]
     visited, last = [], starts
@@ -250,16 +249,14 @@ def _wander(rng: np.random.Generator, literature: Literature, papers: judged.Tra
     return np.stack(visited, axis=1)
 
 
-def _downloaded(
-    rng: np.random.Generator, literature: Literature, papers: judged.Traits, starts: Ints, visited: Ints
-) -> Ints:
+def _downloaded(rng: Random, literature: Literature, papers: judged.Traits, starts: Ints, visited: Ints) -> Ints:
     """Return what is downloaded of the papers seen: solid ones, and those that hold under the wanted condition."""
     wanted = papers["condition"][visited] == papers["condition"][starts][:, None]
     pull = literature.latents.quality[visited] // 2 + np.where(wanted, LEVELS // 2, 0)
     return np.where(rng.integers(0, LEVELS, size=visited.shape) < pull, visited, NONE)
 
 
-def _most_often(rng: np.random.Generator, table: Ints) -> Ints:
+def _most_often(rng: Random, table: Ints) -> Ints:
     """Return each row with what stands in it most often first, ties in random order."""
     times = (table[:, :, None] == table[:, None, :]).sum(axis=2)
     order = np.lexsort((rng.integers(0, 1 << 30, size=table.shape), np.where(table == NONE, 0, -times)), axis=1)
@@ -270,7 +267,7 @@ def _feeds(root: Path, literature: Literature) -> None:
     everybody = len(literature)
     for name, published, percent, seeds in (("feeds_1", 423, 2.0, 1), ("feeds_m", 9_025, 1.5, SEEDS)):
         readers = scaled(everybody, published // seeds, percent, 40)
-        queries = judged.askers(literature, name, held_out(literature) == EVALUATION, readers)
+        queries = judged.askers(literature, name, readers)
         pools = _rated(literature, name, queries, seeds)
         judged.write_task(root, literature, name, pools, "feeds")
         if name == "feeds_1":  # once more, with the seed's title for a query

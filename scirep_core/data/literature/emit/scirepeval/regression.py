@@ -18,6 +18,7 @@ is no latent of the task.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.emit.files import Column
-from scirep_core.data.literature.emit.split import Parts, divide, flat, venue, write_labels, write_texts
+from scirep_core.data.literature.emit.split import Target, divide, flat, venue, write_targets
 from scirep_core.data.literature.latents import LEVELS, NONE, WEIGHTS, Ints, bell, stream
 from scirep_core.data.literature.lexicon import FIELDS
 from scirep_core.data.literature.model import Literature
@@ -54,13 +55,25 @@ class Reviews(NamedTuple):
 
 def write(root: Path, literature: Literature) -> None:
     """Write texts, labels and oracle of the five tasks."""
-    counts = citations(literature)
-    _task(root, literature, "cite_count", 30_012, log_citations(counts), expected_citations(literature),
-          cites_columns(literature, counts))  # fmt: skip
-    scaled_year = scaled_years(literature)
-    _task(root, literature, "pub_year", 30_000, scaled_year, scaled_year, year_columns(literature))
-    _reviewed(root, literature)
-    _tweeted(root, literature)
+    write_targets(root, literature, _targets(literature))
+
+
+def _targets(literature: Literature) -> Iterator[Target]:
+    latents, standing, everybody = literature.latents, literature.people.standing, np.zeros(len(literature), np.int64)
+    counts, years, tweeted = citations(literature), scaled_years(literature), np.add(*tweets(literature))
+    reviewed, highest = reviews(literature), h_indices(literature)
+    review = review_columns(literature, reviewed, highest)
+    for config, published, label, expected, columns, among in (
+        ("cite_count", 30_012, log_citations(counts), expected_citations(literature), cites_columns(literature, counts), everybody),
+        ("pub_year", 30_000, years, years, year_columns(literature), everybody),
+        ("peer_review_score", 10_210, reviewed.mean(), latents.quality / LEVELS, review, everybody),
+        ("hIndex", 8_438, highest, (standing / LEVELS) ** 2, review, everybody),
+        ("tweet_mentions", 25_655, tweeted, (latents.hype / LEVELS) ** 2, tweet_columns(literature), _recent(literature)),
+    ):  # fmt: skip
+        parts = divide(literature, config, among, published, PERCENT)
+        oracle = expected[np.concatenate(parts)]
+        oracle = np.stack([oracle, np.ones(len(oracle))], axis=1)
+        yield Target(config, parts, label.astype(np.float64), oracle, columns, "float64")
 
 
 # --- citations and years ----------------------------------------------------------------------------------------------
@@ -158,28 +171,17 @@ def h_indices(literature: Literature) -> Ints:
     return highest
 
 
-def _reviewed(root: Path, literature: Literature) -> None:
-    reviewed, highest, people = reviews(literature), h_indices(literature), literature.people
-    mean = reviewed.mean()
-    positions = [
-        _labels(root, literature, config, published, label, oracle)
-        for config, published, label, oracle in (
-            ("peer_review_score", 10_210, mean, literature.latents.quality / LEVELS),
-            ("hIndex", 8_438, highest.astype(np.float64), (people.standing / LEVELS) ** 2),
-        )
-    ]
-
-    accepted = 10 * reviewed.total >= ACCEPTED * reviewed.number
-    columns: dict[str, Column] = {
+def review_columns(literature: Literature, reviewed: Reviews, highest: Ints) -> dict[str, Column]:
+    """Return the columns of the configuration peer_review_score_hIndex. `highest`: h-index by position."""
+    people, accepted = literature.people, 10 * reviewed.total >= ACCEPTED * reviewed.number
+    return flat(literature) | {
         "rating": (["int32"], lambda i: reviewed.rating[i, : reviewed.number[i]].tolist()),
         "confidence": (["int32"], lambda i: reviewed.confidence[i, : reviewed.number[i]].tolist()),
         "authors": (["string"], lambda i: [people.name(a) for a in people.teams.of(i).tolist()]),
         "decision": ("string", np.where(accepted, "Accept", "Reject").item),
-        "mean_rating": ("float64", mean.item),
+        "mean_rating": ("float64", reviewed.mean().item),
         "hIndex": ("int32", highest.item),
     }
-    chosen = np.concatenate([part for parts in positions for part in parts])
-    write_texts(root, "peer_review_score_hIndex", flat(literature) | columns, chosen)
 
 
 # --- tweets -----------------------------------------------------------------------------------------------------------
@@ -195,54 +197,24 @@ def tweets(literature: Literature) -> tuple[Ints, Ints]:
     return mentions, retweets
 
 
-def _tweeted(root: Path, literature: Literature) -> None:
+def tweet_columns(literature: Literature) -> dict[str, Column]:
+    """Return the columns of the configuration tweet_mentions."""
     mentions, retweets = tweets(literature)
-    count = mentions + retweets
-    dials = literature.dials
-    recent = (literature.latents.year - dials.first_year) * 5 >= (dials.last_year - dials.first_year + 1) * 3
-    columns: dict[str, Column] = {
+    return flat(literature) | {
         "index": ("int32", lambda i: i),
         "retweets": ("int32", retweets.item),
-        "count": ("int32", count.item),
+        "count": ("int32", (mentions + retweets).item),
         "mentions": ("int32", mentions.item),
     }
-    expected, among = (literature.latents.hype / LEVELS) ** 2, np.where(recent, 0, NONE)
-    _task(
-        root,
-        literature,
-        "tweet_mentions",
-        25_655,
-        count.astype(np.float64),
-        expected,
-        flat(literature) | columns,
-        among,
-    )
 
 
-# --- shared -----------------------------------------------------------------------------------------------------------
+def _recent(literature: Literature) -> Ints:
+    """Return 0 for the papers of the last two fifths of the years, NONE for those before."""
+    dials = literature.dials
+    recent = (literature.latents.year - dials.first_year) * 5 >= (dials.last_year - dials.first_year + 1) * 3
+    return np.where(recent, 0, NONE)
 
 
 def _rounded(values: Reals) -> Reals:
     """Return values to 4 decimals: the same on every machine, whatever its logarithm does in the last place."""
     return np.asarray(np.round(values, 4), dtype=np.float64)
-
-
-def _task(
-    root: Path, literature: Literature, config: str, published: int, label: Reals, oracle: Reals,
-    columns: dict[str, Column], among: Ints | None = None,
-) -> None:  # fmt: skip
-    parts = _labels(root, literature, config, published, label, oracle, among)
-    if all(len(part) for part in parts):
-        write_texts(root, config, columns, np.concatenate(parts))
-
-
-def _labels(
-    root: Path, literature: Literature, config: str, published: int, label: Reals, oracle: Reals,
-    among: Ints | None = None,
-) -> Parts:  # fmt: skip
-    """Write labels and oracle; returns the papers. Nothing is written where a part would be empty."""
-    everything = np.zeros(len(literature), dtype=np.int64)
-    parts = divide(literature, config, everything if among is None else among, published, PERCENT)
-    expected = oracle[np.concatenate(parts)]
-    write_labels(root, literature, config, "float64", parts, label, np.stack([expected, np.ones(len(expected))], 1))
-    return parts

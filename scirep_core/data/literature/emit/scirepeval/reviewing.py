@@ -21,13 +21,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from scirep_core.data.literature.emit import split as hub
 from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
 from scirep_core.data.literature.emit.scirepeval import judged
-from scirep_core.data.literature.emit.split import EVALUATION, flat, held_out
-from scirep_core.data.literature.latents import NONE, Ints, bell, stream
+from scirep_core.data.literature.emit.split import flat
+from scirep_core.data.literature.latents import NONE, Ints, Mask, Random, bell, stream
 from scirep_core.data.literature.lexicon import lexicon
 from scirep_core.data.literature.links import Links, from_lists
 from scirep_core.data.literature.model import Literature
@@ -48,9 +47,7 @@ def write(root: Path, literature: Literature) -> None:
     people, rng = literature.people, stream(literature.seed, "reviewers")
     written = people.teams.reverse(len(people))
     eligible = written.counts() >= FEWEST
-    submissions = judged.askers(
-        literature, "submissions", held_out(literature) == EVALUATION, scaled(len(literature), 107, 1.5, 40)
-    )
+    submissions = judged.askers(literature, "submissions", scaled(len(literature), 107, 1.5, 40))
     reviewers = _invited(rng, literature, submissions, eligible)
     invited = np.unique(reviewers[reviewers != NONE])
     known = _known(rng, written, invited)
@@ -82,9 +79,7 @@ def reviewer_id(author: int) -> str:
     return f"r{author}"
 
 
-def _invited(
-    rng: np.random.Generator, literature: Literature, submissions: Ints, eligible: npt.NDArray[np.bool_]
-) -> Ints:
+def _invited(rng: Random, literature: Literature, submissions: Ints, eligible: Mask) -> Ints:
     """Return up to 16 reviewers of each submission: authors of its topic, area and field, and any others."""
     people, latents = literature.people, literature.latents
     area = np.array([t.area for t in lexicon().topics])[people.topic]
@@ -99,7 +94,7 @@ def _invited(
     return judged.first(np.where(own, NONE, invited), PER_SUBMISSION)
 
 
-def _known(rng: np.random.Generator, written: Links, invited: Ints) -> Ints:
+def _known(rng: Random, written: Links, invited: Ints) -> Ints:
     """Return (invited, KNOWN): papers each reviewer is known by."""
     papers = [written.of(author) for author in invited.tolist()]
     known = [theirs[np.sort(rng.permutation(len(theirs))[:KNOWN])] for theirs in papers]

@@ -20,13 +20,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from scirep_core.data.literature.citations import INFLUENTIAL
 from scirep_core.data.literature.emit.files import Column, scaled
 from scirep_core.data.literature.emit.scirepeval import judged
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out, venue
-from scirep_core.data.literature.latents import NONE, Ints, stream, weighted
+from scirep_core.data.literature.latents import NONE, Ints, Mask, Random, stream, weighted
 from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, Problem, lexicon, spell
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, draws
@@ -67,7 +66,7 @@ def _search(root: Path, literature: Literature) -> None:
     )
     for split, number, size in plan:
         rng = stream(literature.seed, "clicks", number)
-        targets = judged.askers(literature, f"search {split}", part == number, 2 * size)
+        targets = judged.askers(literature, f"search {split}", 2 * size, part == number)
         kind = weighted(rng, [share for _, share in KINDS], len(targets))
         allowed = np.ones(papers, bool) if number == EVALUATION else part != EVALUATION
         pools = _clicked(literature, rng, targets, _meant(literature, targets, kind), allowed)
@@ -89,13 +88,7 @@ def _meant(literature: Literature, targets: Ints, kind: Ints) -> dict[str, Ints]
     return {name: np.where(mentions[name], values, NONE) for name, values in found.items()}
 
 
-def _clicked(
-    literature: Literature,
-    rng: np.random.Generator,
-    targets: Ints,
-    wanted: judged.Traits,
-    allowed: npt.NDArray[np.bool_],
-) -> judged.Pools:
+def _clicked(literature: Literature, rng: Random, targets: Ints, wanted: judged.Traits, allowed: Mask) -> judged.Pools:
     """Return the ten papers shown for each query, in the order shown, with the clicks of one to three users."""
     papers, noise = judged.traits(literature), literature.dials.noise
     drawn = [targets[:, None], judged.sharing(rng, papers, targets, SHOWN, allowed)]
@@ -104,10 +97,8 @@ def _clicked(
     likeness = judged.alike(judged.PROFILES["search"], wanted, papers, table)
     most = sum(weight * (wanted[name] != NONE) for name, weight in judged.PROFILES["search"].items())
     share = likeness * 100 // np.maximum(most, 1)[:, None]
-    order = np.argsort(
-        np.where(table == NONE, 1_000, -share - rng.integers(0, 100, size=table.shape)), axis=1, kind="stable"
-    )
-    table, share = np.take_along_axis(table, order, axis=1), np.take_along_axis(share, order, axis=1)
+    key = np.where(table == NONE, 1_000, -share - rng.integers(0, 100, size=table.shape))
+    table, share = judged.ordered(table, key), judged.ordered(share, key)
     fit = judged.graded(share, 25, 76)
     # per thousand: what fits, half fits, does not fit
     willing = np.array([round(120 * noise), round(600 * noise), 1_000 - round(500 * noise)])[fit]
@@ -154,16 +145,16 @@ def _bibliography(literature: Literature) -> dict[str, Column]:
 # --- health -----------------------------------------------------------------------------------------------------------
 
 
-def _of_medicine(literature: Literature) -> npt.NDArray[np.bool_]:
+def _of_medicine(literature: Literature) -> Mask:
     """Return the papers of medicine; all papers where there are none."""
-    found: npt.NDArray[np.bool_] = literature.latents.field == FIELDS.index("Medicine")
+    found: Mask = literature.latents.field == FIELDS.index("Medicine")
     return found if found.sum() > 20 else np.ones(len(literature), dtype=np.bool_)
 
 
 def _nfcorpus(root: Path, literature: Literature) -> None:
     words, papers, everybody = lexicon(), judged.traits(literature), len(literature)
     rng, medicine = stream(literature.seed, "nfcorpus"), _of_medicine(literature)
-    targets = judged.askers(literature, "nfcorpus", medicine & (held_out(literature) == EVALUATION), 323)
+    targets = judged.askers(literature, "nfcorpus", 323, medicine & (held_out(literature) == EVALUATION))
     targets = targets[: scaled(everybody, 323, 1.5, 40)]
     width = scaled(everybody, 138, 4, 60)
     sources = ((("problem",), 1 + width // 6), (("topic",), 1 + width // 4))
@@ -208,9 +199,9 @@ def _trec_covid(root: Path, literature: Literature) -> None:
     judged.write_task(root, literature, "trec_covid", pools, "trec_covid", bare, facts, ["scimult/trec_covid"])
 
 
-def _topics(literature: Literature, outbreak: npt.NDArray[np.bool_], medicine: npt.NDArray[np.bool_]) -> Ints:
+def _topics(literature: Literature, outbreak: Mask, medicine: Mask) -> Ints:
     """Return the papers behind up to 50 topics: outbreaks first, then medicine, then any; each problem and family once."""
-    candidates = judged.askers(literature, "trec_covid", held_out(literature) == EVALUATION, len(literature))
+    candidates = judged.askers(literature, "trec_covid", len(literature))
     key = judged.key_of(judged.traits(literature), "problem", "family")
     once = candidates[np.sort(np.unique(key[candidates], return_index=True)[1])]
     order = np.argsort(2 - outbreak[once].astype(np.int64) - medicine[once], kind="stable")
