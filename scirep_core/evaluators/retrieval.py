@@ -45,9 +45,8 @@ def evaluate(asked: Asked, data: Pooled) -> list[Result]:
     vector_ids = asked.vector_ids([*data.pool, *judged])
     pool, queries = [p for p in data.pool if p in vector_ids], [q for q in judged if q in vector_ids]
     if not pool or not queries:
-        raise DataError(
-            "vectors", None, f"no {'query' if pool else 'paper of the pool'} of {asked.task.name} has a vector"
-        )
+        what = "query" if pool else "paper of the pool"
+        raise DataError("vectors", None, f"no {what} of {asked.task.name} has a vector")
     place = {paper: i for i, paper in enumerate(pool)}
     lists = [[place.get(paper, -1) for paper in relevant[query]] for query in queries]
     own = None if data.keep_self else np.array([place.get(query, -1) for query in queries])
@@ -56,7 +55,7 @@ def evaluate(asked: Asked, data: Pooled) -> list[Result]:
     for query, ranks in zip(queries, found, strict=True):
         gains = np.maximum(list(relevant[query].values()), 0)  # trec_eval has no negative gain
         values[query] = [from_ranks(metric, ranks, gains) for metric in asked.metrics]
-    gone = len(data.relevant) - len(judged)
+    gone, beyond = len(data.relevant) - len(judged), "count as not found" if asked.protocol == "paper" else "left out"
     shared: dict[str, Any] = {
         "ties": "pool order",
         "coverage": (len(queries) / len(judged)) * (len(pool) / len(data.pool)),
@@ -64,10 +63,7 @@ def evaluate(asked: Asked, data: Pooled) -> list[Result]:
         + ("" if data.keep_self else ", the query's own paper taken out"),
         "note": sentence(
             counted(gone, "queries without a relevant paper left out"),
-            counted(
-                outside,
-                f"judged papers outside the pool {'count as not found' if asked.protocol == 'paper' else 'left out'}",
-            ),
+            counted(outside, f"judged papers outside the pool {beyond}"),
             counted(int(ties.sum()), "queries whose relevant papers tie with others, decided by pool order"),
         ),
     }

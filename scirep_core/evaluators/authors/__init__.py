@@ -23,8 +23,9 @@ tuned on one half of the blocks, the other half scored; `parameters["method"]` a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ from scirep_core.evaluators.authors import author_features, author_model
 from scirep_core.evaluators.authors.author_blocks import ENOUGH, Block, Split, b3, by_collection, linked, splits, tune
 from scirep_core.evaluators.authors.author_model import Mentions, Outcome, scored
 from scirep_core.evaluators.pairs import evaluator
-from scirep_core.evaluators.rows import FEW, Asked, Floats, counted, draws, sentence, unit
+from scirep_core.evaluators.rows import FEW, Asked, Floats, counted, draws, grouped, sentence, unit
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result
@@ -44,6 +45,7 @@ METRICS = ("b3_p", "b3_r", "b3_f1")
 METADATA, VECTORS = "_metadata", "_vectors"
 """What follows a metric's name in the rows of the pipeline without vectors, and of the vectors alone."""
 MODEL, ALONE = "pairwise model", "vectors alone"
+BLOCK = attrgetter("block")
 Sums = dict[str, tuple[float, float, int]]
 _TABLES: dict[tuple[str, str, str], author_features.Table] = {}
 """What was known of the mentions of the last tasks: every encoder of a chapter asks for the same."""
@@ -70,16 +72,16 @@ def evaluate(asked: Asked, data: Signatures) -> list[Result]:
     known = [row for row in data.rows if row.cluster]
     covered = [row for row in known if key_of(row, by_mention) in vector_ids]
     if not covered:
-        reason = "no mention of a person known has a vector" if known else "nobody is known of whom a mention is"
-        raise DataError("vectors" if known else asked.task.name, None, f"{asked.task.name}: {reason}" if known else reason,
-                        "Check the ids of the vectors" if known else "Give every signature its cluster")  # fmt: skip
+        name = asked.task.name
+        if not known:
+            raise DataError(name, None, "nobody is known of whom a mention is", "Give every signature its cluster")
+        reason = f"{name}: no mention of a person known has a vector"
+        raise DataError("vectors", None, reason, "Check the ids of the vectors")
     unknown = counted(len(data.rows) - len(known), "mentions of nobody known left out")
     shared = {"coverage": sum(key_of(row, by_mention) in vector_ids for row in data.rows) / len(data.rows)}
     names = by_collection(dict.fromkeys(row.block for row in known))
-    if not any(len(blocks) >= ENOUGH for blocks in names.values()):
-        ways = [_alone(asked, covered, by_mention)]
-    else:
-        ways = _ways(asked, known, covered, by_mention)
+    enough = any(len(blocks) >= ENOUGH for blocks in names.values())
+    ways = _ways(asked, known, covered, by_mention) if enough else [_alone(asked, covered, by_mention)]
     rows = []
     for way in ways:
         more = shared | {"parameters": way.parameters | {"vectors": "mentions" if by_mention else "papers"}}
@@ -104,9 +106,7 @@ def mentions_of(task: Task, rows: Sequence[Signature]) -> Mentions:
         _TABLES[key] = table
         if len(_TABLES) > 2:
             del _TABLES[next(iter(_TABLES))]
-    places: dict[str, list[int]] = {}
-    for k, row in enumerate(rows):
-        places.setdefault(row.block, []).append(k)
+    places = grouped(range(len(rows)), lambda k: rows[k].block)
     blocks = {name: np.array(where, dtype=np.int64) for name, where in places.items()}
     return Mentions(table, blocks, np.array([row.cluster for row in rows]))
 
@@ -125,7 +125,7 @@ def _ways(asked: Asked, known: Sequence[Signature], covered: Sequence[Signature]
     key = ("metadata only", asked.seed, stable_hash(parts))
     if key not in memo:
         memo[key] = [author_model.run(plain, part, asked.seed) for part in parts]
-    trees = {name: _block(asked, name, rows, by_mention) for name, rows in _named(covered).items()}
+    trees = {name: _block(asked, name, rows, by_mention) for name, rows in grouped(covered, BLOCK).items()}
     return [
         _way(asked, "", MODEL, [author_model.run(both, part, asked.seed) for part in parts]),
         _way(asked, METADATA, f"{MODEL}, no vectors", memo[key]),
@@ -151,11 +151,10 @@ def _way(asked: Asked, suffix: str, method: str, runs: Sequence[Outcome]) -> Way
 
 def _alone(asked: Asked, rows: Sequence[Signature], by_mention: bool) -> Way:
     """Return the vectors alone, where there are too few blocks to learn from: half of them tune, half are scored."""
-    named = _named(rows)
+    named = grouped(rows, BLOCK)
     if len(named) < 2:
-        raise DataError(
-            asked.task.name, None, "one block of names: none is left to tune the threshold on", "Give two or more"
-        )
+        reason = "one block of names: none is left to tune the threshold on"
+        raise DataError(asked.task.name, None, reason, "Give two or more")
     order = sorted(named, key=lambda name: stable_hash([asked.seed, name]))
     tuning, rest = order[: len(order) // 2], order[len(order) // 2 :]
     trees = {name: _block(asked, name, named[name], by_mention) for name in order}
@@ -166,13 +165,6 @@ def _alone(asked: Asked, rows: Sequence[Signature], by_mention: bool) -> Way:
     )
     parameters = {"method": ALONE, "threshold": threshold, "tuned_on": len(tuning)}
     return Way("", [scored([trees[name] for name in rest], threshold)], parameters, note)
-
-
-def _named(rows: Iterable[Signature]) -> dict[str, list[Signature]]:
-    found: dict[str, list[Signature]] = {}
-    for row in rows:
-        found.setdefault(row.block, []).append(row)
-    return found
 
 
 def _block(asked: Asked, name: str, rows: Sequence[Signature], by_mention: bool) -> Block:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.evaluators.rows import Floats
+from scirep_core.evaluators.rows import Floats, grouped
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.store import stable_hash
 
@@ -71,10 +71,7 @@ def collection_of(block: str) -> str:
 
 def by_collection(blocks: Iterable[str]) -> dict[str, list[str]]:
     """Return the names of blocks by collection, in order."""
-    found: dict[str, list[str]] = {}
-    for name in blocks:
-        found.setdefault(collection_of(name), []).append(name)
-    return found
+    return grouped(blocks, collection_of)
 
 
 def splits(blocks: Iterable[str], protocol: str, seed: int) -> list[Split]:
@@ -98,9 +95,8 @@ def splits(blocks: Iterable[str], protocol: str, seed: int) -> list[Split]:
             order_ = _shuffled(names, seed, repeat)
             tenth = round(len(order_) / 10)
             ends = (len(order_) - 2 * tenth, len(order_) - tenth) if len(order_) >= ENOUGH else (0, 0)
-            for part, chosen in zip(
-                parts, (order_[: ends[0]], order_[ends[0] : ends[1]], order_[ends[1] :]), strict=True
-            ):
+            cut = (order_[: ends[0]], order_[ends[0] : ends[1]], order_[ends[1] :])
+            for part, chosen in zip(parts, cut, strict=True):
                 part.extend(chosen)
         found.append(Split(*map(tuple, parts)))
     return found
@@ -143,10 +139,8 @@ def tune(blocks: Sequence[Block], candidates: Floats | None = None) -> float:
         if not len(heights):
             raise DataError("signatures", None, "no tuning block has two mentions", "Give larger blocks")
         candidates = np.unique(np.concatenate([[0.0], np.quantile(heights, np.linspace(0, 1, THRESHOLDS))]))
-    sets: dict[str, list[Block]] = {}
-    for block in blocks:
-        sets.setdefault(collection_of(block.name), []).append(block)
-    values = np.mean([b3(_at_all(these, candidates))[2] for these in sets.values()], axis=0)
+    sets = grouped(blocks, lambda block: collection_of(block.name)).values()
+    values = np.mean([b3(_at_all(these, candidates))[2] for these in sets], axis=0)
     best = np.flatnonzero(values >= values.max() - 1e-12)
     return float(candidates[best[len(best) // 2]])
 

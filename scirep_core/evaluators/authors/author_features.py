@@ -182,11 +182,9 @@ def _coauthors(line: Byline, row: Signature, one: Person) -> list[Person]:
     """Return the others of a byline: all but the mention's place, or, where this is unknown, but its own name."""
     people = [person("", "", "", name) for name in line.authors]
     own = f"{one.first[:1]} {one.last}"
-    return [
-        p
-        for k, p in enumerate(people)
-        if (k != row.position if row.position >= 0 else f"{p.first[:1]} {p.last}" != own)
-    ]
+    if row.position >= 0:
+        return [p for k, p in enumerate(people) if k != row.position]
+    return [p for p in people if f"{p.first[:1]} {p.last}" != own]
 
 
 def _codes(values: Iterable[str]) -> tuple[list[str], Ints]:
@@ -259,9 +257,8 @@ def metadata(known: Table, blocks: Sequence[Ints]) -> Singles:
         (code["single middle"] == 1)[i] | (code["single middle"] == 1)[j], _equal(code["middle initials"], i, j), 0))  # fmt: skip
 
     def either(name: str) -> Floats:
-        return np.array(
-            np.where((code[name][i] < 0) & (code[name][j] < 0), np.nan, (code[name][i] == 1) | (code[name][j] == 1))
-        )
+        a, b = code[name][i], code[name][j]
+        return np.array(np.where((a < 0) & (b < 0), np.nan, (a == 1) | (b == 1)))
 
     def low(name: str) -> Floats:
         return np.asarray(np.minimum(number[name][i], number[name][j]))

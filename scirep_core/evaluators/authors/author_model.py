@@ -33,7 +33,7 @@ from scirep_core.evaluators.authors.author_blocks import (
     tune,
 )
 from scirep_core.evaluators.authors.author_features import FEATURES, NAMELESS, Ints, Singles, Table
-from scirep_core.evaluators.rows import Floats
+from scirep_core.evaluators.rows import Floats, grouped
 from scirep_core.kit.errors import DataError
 
 MOST_PAIRS = 100_000
@@ -149,17 +149,15 @@ def fit(pairs: Singles, same: NDArray[np.bool_], seed: int, embedding: bool = Tr
 
     if len(np.unique(same)) < 2:
         kind = "the same person" if len(same) and same[0] else "different persons" if len(same) else "nobody"
-        raise DataError(
-            "signatures", None, f"all {len(same)} training pairs are of {kind}: nothing to learn", "Give more blocks"
-        )
+        reason = f"all {len(same)} training pairs are of {kind}: nothing to learn"
+        raise DataError("signatures", None, reason, "Give more blocks")
     used = np.array([embedding or feature.group != "embedding" for feature in FEATURES])
     used &= ~np.isnan(pairs).all(axis=0)  # a column without a value teaches nothing
     fitted = []
     for columns in (used, used & NAMELESS):
         if not columns.any():
-            raise DataError(
-                "signatures", None, "nothing but names is known of the mentions", "Give vectors or metadata"
-            )
+            reason = "nothing but names is known of the mentions"
+            raise DataError("signatures", None, reason, "Give vectors or metadata")
         directions = [f.direction for f, on in zip(FEATURES, columns, strict=True) if on]
         forest = HistGradientBoostingClassifier(monotonic_cst=directions, random_state=seed, **SETTINGS)
         with _threads(len(pairs)):
@@ -182,10 +180,8 @@ def trees(mentions: Mentions, model: Model, blocks: Sequence[str]) -> list[Block
         if name == blocks[-1] or sum(len(one) for _, one in part) > SMALL:  # many small blocks in one call
             ends = np.cumsum([len(one) for _, one in part])
             distances = np.split(model.distances(np.concatenate([one for _, one in part])), ends[:-1])
-            found += [
-                linked(b, tuple(mentions.gold[mentions.blocks[b]]), one)
-                for (b, _), one in zip(part, distances, strict=True)
-            ]
+            for (b, _), one in zip(part, distances, strict=True):
+                found.append(linked(b, tuple(mentions.gold[mentions.blocks[b]]), one))
             part = []
     return found
 
@@ -199,8 +195,6 @@ def run(mentions: Mentions, split: Split, seed: int) -> Outcome:
 
 def scored(blocks: Sequence[Block], threshold: float) -> dict[str, tuple[float, float, int]]:
     """Return the sums of B-cubed of each block; a person's mentions are counted within a collection."""
-    of: dict[str, list[Block]] = {}
-    for block in blocks:
-        of.setdefault(collection_of(block.name), []).append(block)
+    of = grouped(blocks, lambda block: collection_of(block.name))
     sizes = {name: sizes_of(these) for name, these in of.items()}
     return {block.name: sums(block, threshold, sizes[collection_of(block.name)]) for block in blocks}

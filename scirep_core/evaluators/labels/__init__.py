@@ -23,7 +23,7 @@ import numpy as np
 from scirep_core.data.task import LabelSpace, LabelText, Task
 from scirep_core.evaluators.labels.scores import label_rows
 from scirep_core.evaluators.pairs import evaluator, pool_of
-from scirep_core.evaluators.rows import Asked, Floats, counted, mean_row, sentence, summary
+from scirep_core.evaluators.rows import Asked, Floats, counted, grouped, mean_row, sentence, summary
 from scirep_core.evaluators.search import Searched, ranks_of
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
@@ -154,9 +154,7 @@ def matcher(labels: Mapping[str, LabelText]) -> Callable[..., tuple[str, ...]]:
 
     An accented letter is the same in one code or in two (NFC).
     """
-    by_name: dict[str, list[str]] = {}
-    for key, label in labels.items():
-        by_name.setdefault(_words(label.name), []).append(key)
+    by_name = grouped(labels, lambda key: _words(labels[key].name))
     by_name.pop("", None)
     sizes = sorted({name.count(" ") + 1 for name in by_name})
     order = {key: i for i, key in enumerate(labels)}

@@ -59,13 +59,10 @@ def label_rows(asked: Asked, metrics: Sequence[str], gold: Labels, predicted: La
     spread = replicates(asked, metrics, gold, predicted)
     rows = []
     for metric in metrics:
-        found = (
-            {} if metric in spread else {"note": sentence(str(more.get("note", "")), "too many rows for an interval")}
-        )
         drawn = 100 * spread[metric] if metric in spread else None
-        rows.append(
-            asked.row(metric, 100 * score(metric, gold, predicted), len(gold), replicates=drawn, **(more | found))
-        )
+        note = sentence(str(more.get("note", "")), "" if metric in spread else "too many rows for an interval")
+        value = 100 * score(metric, gold, predicted)
+        rows.append(asked.row(metric, value, len(gold), replicates=drawn, **(more | {"note": note})))
     return rows
 
 
@@ -73,9 +70,8 @@ def correlation_replicates(asked: Asked, metrics: Sequence[str], gold: Floats, p
     """Return metric -> (resamples,) bootstrap values of tau-b or r; a metric that has none for so many rows is absent."""
     n, found = len(gold), _called(asked, metrics, gold, predicted, correlation)
     if "kendall_tau" in metrics and n <= MOST:
-        found["kendall_tau"] = np.concatenate(
-            [kendall_of_counts(gold, predicted, counts_of(picks, n)) for picks in draws(asked, n)]
-        )
+        each = [kendall_of_counts(gold, predicted, counts_of(picks, n)) for picks in draws(asked, n)]
+        found["kendall_tau"] = np.concatenate(each)
     if "pearson" in metrics and n < NORMAL:
         found["pearson"] = np.concatenate([_pearson(gold[picks], predicted[picks]) for picks in draws(asked, n)])
     return found

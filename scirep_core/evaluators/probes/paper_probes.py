@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,18 +59,28 @@ ITERATIONS = 10_000
 
 def classes(x: Floats, y: Ints, x_test: Floats, remarks: Remarks, probe: Probe) -> Ints:
     """Return the predicted class of each row of x_test."""
-    from sklearn.model_selection import StratifiedKFold
+    x, x_test = thin(x), thin(x_test)
+    models = _machines("squared_hinge", [1.0] if probe.few else CLASS_COSTS, probe.intercept)
+    parallel = not probe.few and spread_over(x, len(np.unique(y)))
+    return _predicted(models, x, y, x_test, remarks, parallel, probe.shown)
+
+
+def _machines(loss: str, costs: Iterable[float], intercept: bool, **more: Any) -> list[Any]:
     from sklearn.svm import LinearSVC
 
-    x, x_test = thin(x), thin(x_test)
-    models = [
-        LinearSVC(loss="squared_hinge", C=cost, fit_intercept=probe.intercept, random_state=RANDOM_STATE)
-        for cost in ([1.0] if probe.few else CLASS_COSTS)
-    ]
+    return [LinearSVC(loss=loss, C=cost, fit_intercept=intercept, random_state=RANDOM_STATE, **more) for cost in costs]
+
+
+def _predicted(
+    models: Sequence[Any], x: Any, y: Ints, x_test: Any, remarks: Remarks, parallel: bool = False, shown: str = ""
+) -> Ints:
+    """Return what the best of the models by cross-validation predicts; of one there is nothing to choose."""
+    from sklearn.model_selection import StratifiedKFold
+
     best = 0
-    if not probe.few:
+    if len(models) > 1:
         cuts = list(StratifiedKFold(FOLDS).split(np.zeros(len(y)), y))
-        best = best_of(models, x, y, cuts, accuracy, remarks, spread_over(x, len(np.unique(y))), probe.shown)
+        best = best_of(models, x, y, cuts, accuracy, remarks, parallel, shown)
     return np.asarray(models[best].fit(x, y).predict(x_test))
 
 
@@ -85,21 +95,13 @@ def labels(x: Floats, y: Ints, x_test: Floats, remarks: Remarks, probe: Probe) -
 
 
 def _one_label(x: Any, y: Ints, x_test: Any, intercept: bool) -> tuple[Ints, Remarks]:
-    from sklearn.model_selection import StratifiedKFold
-    from sklearn.svm import LinearSVC
-
     remarks: Remarks = Counter()
     only = one_kind(y, x_test.shape[0], remarks)
     if only is not None:
         return only, remarks
     with counted_warnings(remarks):
-        models = [
-            LinearSVC(loss="hinge", C=cost, max_iter=ITERATIONS, fit_intercept=intercept, random_state=RANDOM_STATE)
-            for cost in CLASS_COSTS
-        ]
-        cuts = list(StratifiedKFold(FOLDS).split(np.zeros(len(y)), y))
-        best = best_of(models, x, y, cuts, accuracy, remarks)
-        return np.asarray(models[best].fit(x, y).predict(x_test)), remarks
+        models = _machines("hinge", CLASS_COSTS, intercept, max_iter=ITERATIONS)
+        return _predicted(models, x, y, x_test, remarks), remarks
 
 
 def targets(x: Floats, y: Floats, x_test: Floats, remarks: Remarks, probe: Probe) -> Floats:
@@ -126,8 +128,8 @@ def shots(y: Ints, setting: FewShot, seed: int, remarks: Remarks) -> Iterator[In
 
     folds = math.ceil(len(y) / setting.sample_size)
     if folds < 2 or folds > max(Counter(y.tolist()).values()):
-        raise DataError("training set", None, f"{len(y)} training rows cannot be cut into stratified folds of "
-                        f"{setting.sample_size}", "Give more rows or another sample_size")  # fmt: skip
+        reason = f"{len(y)} training rows cannot be cut into stratified folds of {setting.sample_size}"
+        raise DataError("training set", None, reason, "Give more rows or another sample_size")
     cut = StratifiedKFold(folds).split(np.zeros(len(y)), y)
     for _, (_, fold) in zip(range(setting.iterations), cut, strict=False):
         yield fold
