@@ -18,7 +18,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,13 +29,8 @@ from scirep_core.results import Result, arithmetic, recorded
 from scirep_core.results.published import FOLDER, Printed, lookup
 
 KINDS = (
-    "misprint",
-    "arithmetic",
-    "claim against its table",
-    "two places that disagree",
-    "code or data against paper",
-    "not stated",
-)
+    "misprint", "arithmetic", "claim against its table", "two places that disagree", "code or data against paper", "not stated",
+)  # fmt: skip
 PAPERS = {
     "csfcube": "CSFCube",
     "scirepeval-v1": "SciRepEval, submission (v1)",
@@ -173,10 +167,6 @@ def number(value: Value) -> float:
 # ---- checks ----------------------------------------------------------------------------------------------------------
 
 
-def _adjacent(a: Floats) -> float:
-    return float((np.diff(a) > 0).sum())
-
-
 CHECKS: dict[str, Callable[..., float]] = {
     "sum": lambda a: a.sum(),
     "product": lambda a: a.prod(),
@@ -184,7 +174,7 @@ CHECKS: dict[str, Callable[..., float]] = {
     "lowest": lambda a: a.min(),
     "highest": lambda a: a.max(),
     "cells": len,
-    "rises": _adjacent,
+    "rises": lambda a: (np.diff(a) > 0).sum(),
     "difference": lambda a, b: a.sum() - b.sum(),
     "ratio": lambda a, b: a.sum() / b.sum(),
     "mean ratio": lambda a, b: (a / b).mean(),
@@ -207,9 +197,7 @@ MEANS: dict[str, Callable[[Floats, Floats, float], float]] = {
     "means off": lambda a, mean, slack: (np.abs(a - mean) > slack).sum(),
     "means right": lambda a, mean, slack: (np.abs(a - mean) <= slack).sum(),
     "worst mean": lambda a, mean, slack: np.abs(a - mean).max(),
-    "turned": lambda a, mean, slack: sum(
-        (a[i] - a[j]) * (mean[i] - mean[j]) < 0 for i, j in combinations(range(len(a)), 2)
-    ),
+    "turned": lambda a, mean, slack: (np.subtract.outer(a, a) * np.subtract.outer(mean, mean) < 0).sum() // 2,
 }
 """Check -> its number, of totals `a`, of the mean of their `parts` by `weights`, and of what rounding explains (`slack`);
 `turned` counts pairs whose order the two have otherwise."""
@@ -236,7 +224,7 @@ def make(how: Mapping[str, Any], values: Mapping[str, Value] | None = None) -> V
         return getattr(row, how["field"]) if "field" in how else row
     a, b = (_operands(how[side], values) if side in how else [] for side in "ab")
     value, n = _measured(by, a, b, how, values)
-    value = value * how.get("times", 1)
+    value *= how.get("times", 1)
     of = [*a, *b, *_operands(how.get("parts", []), values)]
     quoted = [one for one in of if isinstance(one, Printed)]
     exhibit = how.get("of") or (quoted[0].exhibit if quoted else "")
@@ -254,32 +242,28 @@ def _measured(
         a, b = _paired(a, b)
         sides = [np.array([number(one) for one in side]) for side in ((a, b) if "b" in how else (a,))]
         return float(CHECKS[by](*sides)), max(len(a), len(b))
+    weights = np.array(how.get("weights", ()), dtype=float)
     if by in MEANS:
         columns = [[number(one) for one in _operands(part, values)] for part in how["parts"]]
-        mean = np.array(how["weights"], dtype=float) @ np.array(columns) / sum(how["weights"])
+        mean = weights @ np.array(columns) / weights.sum()
         return float(MEANS[by](np.array([number(one) for one in a]), mean, how.get("slack", 0.0))), len(a)
     if by == "part":  # what a part has to be for the total to be the mean of all parts
-        weights = np.array(how["weights"], dtype=float)
         gap = number(a[0]) - weights @ [number(one) for one in b] / weights.sum()
         return float(number(b[how["which"]]) + gap * weights.sum() / weights[how["which"]]), len(a) + len(b)
+    own, rivals = ([one for one in side if isinstance(one, Printed)] for side in (a, b))
     if by in RIVALS:
         key = ALONG[how["along"]]
-        rivals = [one for one in b if isinstance(one, Printed)]
-        own = [one for one in a if isinstance(one, Printed)]
         others = [[number(r) for r in rivals if key(r) == key(one) and r.id != one.id] for one in own]
         return sum(RIVALS[by](number(one), of) for one, of in zip(own, others, strict=True)), len(a)
     if by == "worst place":
-        own = [one for one in a if isinstance(one, Printed)]
-        columns = [[number(r) for r in b if isinstance(r, Printed) and r.column == one.column] for one in own]
+        columns = [[number(r) for r in rivals if r.column == one.column] for one in own]
         return max(1 + sum(r > number(one) for r in of) for one, of in zip(own, columns, strict=True)), len(columns[0])
     if by in ("printed as", "holding"):
-        texts = [one.value for one in a if isinstance(one, Printed)]
-        return sum(how["text"] == text if by == "printed as" else how["text"] in text for text in texts), len(a)
+        return sum(how["text"] == p.value if by == "printed as" else how["text"] in p.value for p in own), len(a)
     if by == "as recorded":
         where = {key: how[key] for key in ("chapter", "task", "metric")}
-        shown = [one for one in a if isinstance(one, Printed)]
-        rows = [recorded_row(**{k: v.format(row=p.row, column=p.column) for k, v in where.items()}) for p in shown]
-        return sum(p.equals(row.value) for p, row in zip(shown, rows, strict=True)), len(a)
+        rows = [recorded_row(**{k: v.format(row=p.row, column=p.column) for k, v in where.items()}) for p in own]
+        return sum(p.equals(row.value) for p, row in zip(own, rows, strict=True)), len(a)
     known = [*CHECKS, *MEANS, *RIVALS, "part", "worst place", "printed as", "holding", "as recorded", "recorded"]
     raise ConfigError(f"slips: unknown check {by!r}; {nearest(by, known)}")
 
@@ -306,15 +290,12 @@ def recorded_row(
     chapter: str, task: str, metric: str, encoder: str = "", protocol: str = "paper", split: str = ""
 ) -> Result:
     """Return one row of our recorded run of a chapter on real data. Raises ConfigError where it is not recorded."""
+    wanted = (task, metric, encoder, protocol)
     for row in recorded(chapter):
-        if (row.task, row.metric, row.encoder, row.protocol) == (task, metric, encoder, protocol) and split in (
-            "",
-            row.split,
-        ):
+        if (row.task, row.metric, row.encoder, row.protocol) == wanted and split in ("", row.split):
             return row
-    raise ConfigError(
-        f"results/real/{chapter}.jsonl holds no {task} {encoder} {metric} {split}: record the chapter again"
-    )
+    named = f"{task} {encoder} {metric} {split}"
+    raise ConfigError(f"results/real/{chapter}.jsonl holds no {named}: record the chapter again")
 
 
 # ---- relations -------------------------------------------------------------------------------------------------------

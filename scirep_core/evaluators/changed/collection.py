@@ -43,12 +43,8 @@ def measure(task: Task) -> list[Result]:
             lengths.append(sentences(paper.abstract))
             words.append(len(paper.abstract.split()))
     row, total = row_of(task, task=task.name, split="all"), texts.total()
-    counts = {
-        "papers": total,
-        BARE: total - len(lengths),
-        SAME_TEXT: sum(n for n in texts.values() if n > 1),
-        SAME_TITLE: sum(n for n in titles.values() if n > 1),
-    }
+    twice, titled = (sum(n for n in seen.values() if n > 1) for seen in (texts, titles))
+    counts = {"papers": total, BARE: total - len(lengths), SAME_TEXT: twice, SAME_TITLE: titled}
     rows = [row(metric=name, value=float(count), n=total) for name, count in counts.items()]
     spreads = [*summary(lengths, "sentences"), *summary(words, "words")]
     if lengths:

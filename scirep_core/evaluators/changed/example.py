@@ -96,11 +96,8 @@ def words_of(text: str) -> list[str]:
 def _difference(field: str, print_: str, ours: str) -> str:
     """Return in words which words are in one text alone."""
     a, b = Counter(words_of(print_)), Counter(words_of(ours))
-    parts = [
-        f"{what} {listed([f'“{word}”' for word in extra.elements()])}"
-        for what, extra in (("the print lacks", b - a), ("only the print has", a - b))
-        if extra
-    ]
+    sides = {"the print lacks": b - a, "only the print has": a - b}
+    parts = [f"{what} {listed([f'“{word}”' for word in extra.elements()])}" for what, extra in sides.items() if extra]
     return f"{field}: {', '.join(parts) or 'the same words, spaced or ordered otherwise'}"
 
 
@@ -115,18 +112,13 @@ def possible(code: str, printed: Mapping[str, Printed], title: Parsed, abstract:
         gone, due = (Counter(abstract.tokens) - rest).total(), int(0.3 * len(abstract.tokens))
         return gone == due, f"{gone} of {len(abstract.tokens)} tokens are gone, where 30 % are {due}"
     if code == LETTERS:
-        counts = [
-            _lost(parsed, printed[field].value)
-            for field, parsed in (("title", title), ("abstract", abstract))
-            if field in printed
-        ]
+        fields = {"title": title, "abstract": abstract}
+        counts = [_lost(parsed, printed[field].value) for field, parsed in fields.items() if field in printed]
         if None in counts:
             return False, "a token loses other letters than the rule takes"
         lost = Counter(n for found in counts for n in found or [])
-        losses = listed(
-            [f"{times} {'noun loses' if times == 1 else 'nouns lose'} {n}" for n, times in sorted(lost.items())]
-        )
-        return True, f"of the letters {losses}, as the public code has it"
+        said = [f"{times} {'noun loses' if times == 1 else 'nouns lose'} {n}" for n, times in sorted(lost.items())]
+        return True, f"of the letters {listed(said)}, as the public code has it"
     if code == SPACES:
         return _widened(printed[BOTH].value)
     extra = Counter(words_of(printed["title"].value)) - Counter(words_of(TITLE))
@@ -159,7 +151,5 @@ def _widened(text: str) -> tuple[bool, str]:
     due = [TITLE.count(" ") // 2, ABSTRACT.count(" ") // 2]
     phrases = [f"{n} of {len(part)} spaces of the {field}, where half are {half}"
                for n, part, field, half in zip(wide, (in_title, after), ("title", "abstract"), due, strict=True)]  # fmt: skip
-    return (
-        words and wide == due,
-        f"{'every word is there once' if words else 'words differ'}; widened are {listed(phrases)}",
-    )
+    said = "every word is there once" if words else "words differ"
+    return words and wide == due, f"{said}; widened are {listed(phrases)}"

@@ -153,26 +153,20 @@ def _letters(asked: Asked, parsed: Known, texts: Mapping[str, Text]) -> list[Res
         for field, new in zip(parsed[key], texts[key], strict=True):
             lost.update(len(a) - len(b) for a, b in zip(field.tokens, new.split(" "), strict=False) if a != b)
     total = lost.total()
-    return [
-        _count(asked, f"words that lose {n} of their letters", LETTERS, 100 * lost[n] / total, total)
-        for n in sorted(lost)
-    ]
+    whats = {n: f"words that lose {n} of their letters" for n in sorted(lost)}
+    return [_count(asked, what, LETTERS, 100 * lost[n] / total, total) for n, what in whats.items()]
 
 
 def _added(asked: Asked, parsed: Known, texts: Mapping[str, Text]) -> list[Result]:
-    nouns = [
-        len(texts[key].title.split()) - len(title.text.split()) for key, (title, _) in parsed.items() if key in texts
-    ]
+    both = [(title.text, texts[key].title) for key, (title, _) in parsed.items() if key in texts]
+    nouns = [len(new.split()) - len(old.split()) for old, new in both]
     return [_mean(asked, "nouns added", ADDED, np.array(nouns, float), "", 1)] if nouns else []
 
 
 def _phrases(asked: Asked, parsed: Known) -> list[Result]:
     """Return the share of noun phrases that stand in their abstract as they are looked for, in lower case."""
-    shares = [
-        np.mean([phrase in abstract.text for phrase in abstract.phrases])
-        for _, abstract in parsed.values()
-        if abstract.phrases
-    ]
+    abstracts = [abstract for _, abstract in parsed.values() if abstract.phrases]
+    shares = [np.mean([phrase in one.text for phrase in one.phrases]) for one in abstracts]
     return [_mean(asked, "phrases found", PHRASES, np.array(shares, float), "mean over abstracts")] if shares else []
 
 

@@ -107,13 +107,9 @@ def measure(asked: Asked, chosen: Sequence[str], tell: Progress | None = None) -
         return []
     papers = drawn(chosen, asked.seed)
     found = compare([asked.task.papers[key].abstract for key in papers], nltk, find_tools("fallback"))
-    rows = [
-        _ratio(asked, metric, split, *shares)
-        for (metric, split), shares in found.shares.items()
-        if shares[1].sum()
-    ]  # fmt: skip
+    rows = [_ratio(asked, *name, *shares) for name, shares in found.shares.items() if shares[1].sum()]
     made = [
-        alter(asked.task, papers, seed=asked.seed, tools=tools, progress=tell).by_code for tools in ("nltk", "fallback")
+        alter(asked.task, papers, seed=asked.seed, tools=one, progress=tell).by_code for one in ("nltk", "fallback")
     ]
     for code in PERTURBATIONS:
         one, other = (dict(zip(kind[code].ids, kind[code].texts, strict=True)) for kind in made)
@@ -133,13 +129,10 @@ def measure(asked: Asked, chosen: Sequence[str], tell: Progress | None = None) -
 
 
 def _ratio(asked: Asked, metric: str, split: str, top: Floats, below: Floats) -> Result:
-    replicates = []
+    replicates, share = [], float(top.sum() / below.sum())
     for picks in draws(asked, len(top), "tools"):
         weights = counts_of(picks, len(top))
         under = weights @ below
-        replicates.append(
-            np.divide(weights @ top, under, out=np.full(len(under), top.sum() / below.sum()), where=under > 0)
-        )
+        replicates.append(np.divide(weights @ top, under, out=np.full(len(under), share), where=under > 0))
     note, spread = f"over {int(below.sum()):,}", 100 * np.concatenate(replicates)
-    share = float(top.sum() / below.sum())
     return asked.row(metric, 100 * share, len(top), split, replicates=spread, note=note, **ABOUT)
