@@ -71,6 +71,19 @@ def wide(parts):
 # ------------------------------------------------------------------------------------------------------------- paper
 
 
+def searched(machine, costs, folds, **how):
+    """The published search in scikit-learn's own words."""
+    return GridSearchCV(machine, {"C": np.logspace(*costs)}, cv=folds, **how)
+
+
+def svc(loss="squared_hinge", **more):
+    return LinearSVC(loss=loss, random_state=42, **more)
+
+
+def macro(y, guess):
+    return 100 * f1_score(y, guess, average="macro")
+
+
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize(("classes", "metric"), [(2, "f1"), (4, "f1_macro"), (None, "kendall_tau")])
 @pytest.mark.parametrize("seed", SEEDS)
@@ -79,12 +92,10 @@ def test_classes_and_targets_are_a_grid_search_on_unshuffled_folds(seed, classes
     parts = data(seed, classes=classes) if classes else data(seed, kind="targets")
     x, y, x_test, y_test = wide(parts)
     if classes:
-        svm = LinearSVC(loss="squared_hinge", random_state=42, fit_intercept=intercept)
-        grid = GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=StratifiedKFold(3), scoring="accuracy")
+        grid = searched(svc(fit_intercept=intercept), (-2, 2, 5), StratifiedKFold(3), scoring="accuracy")
         wanted = f1_score(y_test, grid.fit(x, y).predict(x_test), average="binary" if classes == 2 else "macro")
     else:
-        svm = LinearSVR(random_state=42, fit_intercept=intercept)
-        grid = GridSearchCV(svm, {"C": np.logspace(-4, 2, 7)}, cv=KFold(3), scoring="r2")
+        grid = searched(LinearSVR(random_state=42, fit_intercept=intercept), (-4, 2, 7), KFold(3), scoring="r2")
         wanted = kendalltau(y_test, grid.fit(x, y).predict(x_test)).statistic
     row = scored(parts, metric, type_="classification" if classes else "regression", intercept=intercept)["test"]
     assert row.value == pytest.approx(100 * wanted, abs=1e-6)
@@ -96,11 +107,11 @@ def test_classes_and_targets_are_a_grid_search_on_unshuffled_folds(seed, classes
 def test_several_labels_are_one_against_the_rest_of_grid_searches(seed, intercept):
     parts = data(seed, n=90, dim=6, kind="labels", classes=3)
     x, y, x_test, y_test = wide(parts)
-    svm = LinearSVC(loss="hinge", max_iter=10_000, random_state=42, fit_intercept=intercept)
-    model = OneVsRestClassifier(GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=3))
+    svm = svc("hinge", max_iter=10_000, fit_intercept=intercept)
+    model = OneVsRestClassifier(searched(svm, (-2, 2, 5), 3))
 
     def fitted(rows):
-        return 100 * f1_score(y_test, model.fit(x[rows], y[rows]).predict(x_test), average="macro")
+        return macro(y_test, model.fit(x[rows], y[rows]).predict(x_test))
 
     drawn = []
     for repeat in range(2):
@@ -123,15 +134,13 @@ def test_folds_of_one_class_have_no_score_as_in_a_grid_search(given):
     y[:, 1] = 0
     y[rare[:given], 1] = 1
     y_test[:4, 1] = 1
-    svm = LinearSVC(loss="hinge", max_iter=10_000, random_state=42)
-    model = OneVsRestClassifier(GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=StratifiedKFold(3)))
+    model = OneVsRestClassifier(searched(svc("hinge", max_iter=10_000), (-2, 2, 5), StratifiedKFold(3)))
     model.fit(x.astype(float), y)
     searches = [one.cv_results_ for one in model.estimators_]
     failed = sum(int(np.isnan(found[f"split{k}_test_score"]).sum()) for found in searches for k in range(3))
     assert failed == (5 if given == 1 else 0)  # every cost of the label: the first is taken
-    wanted = f1_score(y_test, model.predict(x_test.astype(float)), average="macro")
     row = scored((x, y, x_test, y_test), "f1_macro")["test"]
-    assert row.value == pytest.approx(100 * wanted, abs=1e-6)
+    assert row.value == pytest.approx(macro(y_test, model.predict(x_test.astype(float))), abs=1e-6)
     said = re.search(r"(\d+) fits on a fold failed and have no score \(This solver needs samples", row.note)
     assert int(said[1]) == failed if failed else said is None
 
@@ -189,16 +198,12 @@ def test_the_search_is_scikit_learns_whatever_fails(told):
 def test_k_shot_trains_on_each_left_out_fold_with_c_1(seed, size, iterations, intercept):
     parts = data(seed, classes=3)
     x, y, x_test, y_test = wide(parts)
-    wanted, alone = [], 0
-    cut = (
-        StratifiedKFold(math.ceil(len(x) / size)).split(x, y) if max(np.bincount(y)) >= math.ceil(len(x) / size) else []
-    )
-    for _, (_, fold) in zip(range(iterations), cut, strict=False):
-        if len(np.unique(y[fold])) == 1:
-            alone += 1
-            continue
-        svm = LinearSVC(loss="squared_hinge", random_state=42, fit_intercept=intercept).fit(x[fold], y[fold])
-        wanted.append(100 * f1_score(y_test, svm.predict(x_test), average="macro"))
+    folds = math.ceil(len(x) / size)
+    cut = list(StratifiedKFold(folds).split(x, y)) if max(np.bincount(y)) >= folds else []
+    drawn = [fold for _, fold in cut[:iterations]]
+    used = [fold for fold in drawn if len(np.unique(y[fold])) > 1]
+    machine = svc(fit_intercept=intercept)
+    wanted = [macro(y_test, machine.fit(x[fold], y[fold]).predict(x_test)) for fold in used]
     rows = scored(parts, "f1_macro", few_shot=(FewShot(size, iterations),), intercept=intercept)
     if not wanted:
         assert f"{size}-shot left out" in rows["test"].note
@@ -206,6 +211,7 @@ def test_k_shot_trains_on_each_left_out_fold_with_c_1(seed, size, iterations, in
     few = rows[f"{size}-shot"]
     assert few.value == pytest.approx(np.mean(wanted), abs=1e-6)
     assert few.parameters["repeats"] == len(wanted)
+    alone = len(drawn) - len(used)
     assert (f"{alone} repeats with one class only left out" in few.note) is (alone > 0)
 
 
@@ -217,13 +223,11 @@ def test_sparse_rows_longer_than_many_give_what_dense_ones_do(protocol):
     x, x_test = x * (rng.random(x.shape) < 0.1), x_test * (rng.random(x_test.shape) < 0.1)
     parts = (x, y, x_test, y_test)
     if protocol == "paper":
-        svm = LinearSVC(loss="squared_hinge", random_state=42)
-        model = GridSearchCV(svm, {"C": np.logspace(-2, 2, 5)}, cv=StratifiedKFold(3), scoring="accuracy")
+        model = searched(svc(), (-2, 2, 5), StratifiedKFold(3), scoring="accuracy")
     else:
-        folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
-        model = oracle(LinearSVC, "f1_macro", folds)
-    wanted = f1_score(y_test, model.fit(x.astype(float), y).predict(x_test.astype(float)), average="macro")
-    assert scored(parts, "f1_macro", protocol)["test"].value == pytest.approx(100 * wanted, abs=1e-6)
+        model = oracle(LinearSVC, "f1_macro", RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0))
+    wanted = macro(y_test, model.fit(x.astype(float), y).predict(x_test.astype(float)))
+    assert scored(parts, "f1_macro", protocol)["test"].value == pytest.approx(wanted, abs=1e-6)
 
 
 def test_no_intercept_is_told_apart_and_only_of_the_paper_protocol():
@@ -241,9 +245,8 @@ def test_no_intercept_is_told_apart_and_only_of_the_paper_protocol():
 
 def oracle(kind, scoring, folds, **more):
     """The sound protocol in scikit-learn's own words, run to convergence."""
-    svm = kind(dual=False, tol=1e-9, max_iter=100_000, **more)
-    grid = GridSearchCV(svm, {"C": np.logspace(-5, -1, 5)}, cv=folds, scoring=scoring)
-    return make_pipeline(StandardScaler(), grid)
+    machine = kind(dual=False, tol=1e-9, max_iter=100_000, **more)
+    return make_pipeline(StandardScaler(), searched(machine, (-5, -1, 5), folds, scoring=scoring))
 
 
 TAU = make_scorer(lambda a, b: kendalltau(a, b).statistic)
@@ -306,19 +309,17 @@ def test_sound_k_shot_draws_k_of_every_class(seed, several):
         rows = sorted({int(i) for column in columns for i in stream.choice(np.flatnonzero(column), 7, replace=False)})
         svm = LinearSVC(dual=False, tol=1e-9, max_iter=100_000)
         model = make_pipeline(StandardScaler(), OneVsRestClassifier(svm) if several else svm)
-        wanted.append(f1_score(y_test, model.fit(x[rows], y[rows]).predict(x_test), average="macro"))
+        wanted.append(macro(y_test, model.fit(x[rows], y[rows]).predict(x_test)))
         if not several:
             assert np.bincount(y[rows]).tolist() == [7, 7, 7]
     rows = scored(parts, "f1_macro", "sound", few_shot=(FewShot(7, 3),), seed=seed)
-    assert rows["7-shot"].value == pytest.approx(100 * np.mean(wanted), abs=1e-6)
+    assert rows["7-shot"].value == pytest.approx(np.mean(wanted), abs=1e-6)
 
 
-@given(
-    seed=st.integers(0, 10_000),
-    n=st.integers(5, 80),
-    dim=st.integers(1, 20),
-    cost=st.sampled_from([1e-5, 1e-2, 1.0, 10.0]),
-)
+COSTS = st.sampled_from([1e-5, 1e-2, 1.0, 10.0])
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(5, 80), dim=st.integers(1, 20), cost=COSTS)
 @settings(max_examples=10, deadline=None)
 def test_fits_are_liblinears_at_convergence(seed, n, dim, cost):
     rng = np.random.default_rng(seed)
@@ -328,19 +329,14 @@ def test_fits_are_liblinears_at_convergence(seed, n, dim, cost):
     mask = rng.random((n, 3)) < 0.8
     mask[:2] = True
     rows = linear_fit.with_constant(x)
-    for loss in ("hinge", "tube"):
+    tube = {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}
+    for loss, kind, more in (("hinge", LinearSVC, {}), ("tube", LinearSVR, tube)):
         found, unfinished = linear_fit.fit(rows, y, mask, np.full(3, cost), loss)
         assert unfinished == 0
         for k in range(3):
-            a, b = x[mask[:, k]], y[mask[:, k], k]
-            svm = (
-                LinearSVC(C=cost, dual=False, tol=1e-10, max_iter=10**5)
-                if loss == "hinge"
-                else LinearSVR(
-                    C=cost, dual=False, tol=1e-10, max_iter=10**5, loss="squared_epsilon_insensitive", epsilon=0.1
-                )
-            ).fit(a, b)
-            theirs = np.append(np.ravel(svm.coef_), svm.intercept_)
+            machine = kind(C=cost, dual=False, tol=1e-10, max_iter=10**5, **more)
+            machine.fit(x[mask[:, k]], y[mask[:, k], k])
+            theirs = np.append(np.ravel(machine.coef_), machine.intercept_)
             assert found[:, k] == pytest.approx(theirs, abs=1e-4 * max(1, np.abs(theirs).max()))
 
 
@@ -374,18 +370,13 @@ def test_scorers_of_pairs_rank_and_are_refused_elsewhere():
     judged = Pairs((Qrel("q5", "c4", 1), Qrel("q5", "c9", 0), Qrel("q5", "c7", 1)))
     task = Task("t", "proximity", "PRX", ("map", "mrr"), judged, "folder", "")
     rows = evaluate(task, Lengths())
-    assert [row.value for row in rows] == [100, 100]
+    table = {key: np.array([float(key[1:])]) for key in ("q5", "c4", "c9", "c7")}
+    for these in (Lengths(), table, table | {"other/q": np.array([0.0])}):  # ids no one asks for do no harm
+        assert [row.value for row in evaluate(task, these)] == [100, 100]
     assert {(row.encoder, row.fingerprint, row.similarity) for row in rows} == {("lengths", "f00d", "number")}
     probed = Task("t", "classification", "CLF", ("f1_macro",), Labelled({"train": (), "test": ()}), "folder", "")
     with pytest.raises(ConfigError, match="lengths scores pairs and has no vectors: t is a classification task"):
         evaluate(probed, Lengths())
-
-
-def test_ids_no_one_asks_for_do_no_harm():
-    judged = Pairs((Qrel("q5", "c4", 1), Qrel("q5", "c9", 0)))
-    task = Task("t", "proximity", "PRX", ("map",), judged, "folder", "")
-    table = {"q5": np.array([5.0]), "c4": np.array([4.0]), "c9": np.array([9.0])}
-    assert evaluate(task, table)[0].value == evaluate(task, table | {"other/q": np.array([0.0])})[0].value
 
 
 def test_many_vectors_are_checked_by_a_few_calls_each():
@@ -401,14 +392,14 @@ def labelled(counts, size):
 
 
 def test_what_a_setting_draws_is_counted_not_multiplied():
-    def count(protocol, counts, size):
-        return few_shot.drawn(labelled(counts, size), FewShot(size, 4), protocol, 0)
-
-    assert count("sound", {0: 30, 1: 30}, 10) == (20, 0, 2)
-    assert count("sound", {0: 50, 1: 8}, 16) == (24, 1, 2)  # not 2 x 16
-    assert count("sound", {0: 40, 1: 25}, 64) == (65, 2, 2)  # everything, and no more than there is
-    assert count("paper", {0: 32, 1: 32}, 16) == (16, 0, 2)
-    assert count("paper", {0: 20, 1: 20}, 64) is None
+    for protocol, counts_, size, wanted in (
+        ("sound", {0: 30, 1: 30}, 10, (20, 0, 2)),
+        ("sound", {0: 50, 1: 8}, 16, (24, 1, 2)),  # not 2 x 16
+        ("sound", {0: 40, 1: 25}, 64, (65, 2, 2)),  # everything, and no more than there is
+        ("paper", {0: 32, 1: 32}, 16, (16, 0, 2)),
+        ("paper", {0: 20, 1: 20}, 64, None),
+    ):
+        assert few_shot.drawn(labelled(counts_, size), FewShot(size, 4), protocol, 0) == wanted
     row = Result("made/few", "24-shot", "f1_macro", "sound", 50.0, 3, encoder="e", note="five repeats")
     told = few_shot.with_drawn(row, labelled({0: 50, 1: 30}, 24))
     assert told.note == "five repeats; 48 examples drawn, 0 of 2 classes short"
