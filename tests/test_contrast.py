@@ -70,17 +70,14 @@ def test_a_query_without_negative_is_refused_by_losses_that_need_one(tmp_path):
         loop.train(small.model(), tasks, small.CONFIG, tmp_path)
     with pytest.raises(ConfigError, match="outside 0 to"):
         replace(tasks[3], rows=np.array([[0, -1, 2]]))
-    done = loop.train(
-        small.model(), tasks, replace(small.CONFIG, steps=4, warmup=1, triplet_loss="contrastive"), tmp_path
-    )
-    assert np.isfinite(list(done.losses.values())).all()
+    config = replace(small.CONFIG, steps=4, warmup=1, triplet_loss="contrastive")
+    assert np.isfinite(list(loop.train(small.model(), tasks, config, tmp_path).losses.values())).all()
 
 
 def test_a_document_that_stands_for_no_negative_costs_no_encoding():
     task = replace(small.tasks()[3], rows=np.array([[0, 1, -1], [2, 3, 4]]))
-    batch = objective.gather(
-        small.model("control_codes"), [task], {task.name: np.array([0, 1])}, objective.Known({}, {})
-    )
+    model, known = small.model("control_codes"), objective.Known({}, {})
+    batch = objective.gather(model, [task], {task.name: np.array([0, 1])}, known)
     assert batch.packed.docs == 5
     assert batch.places[task.name][0, 2] == batch.places[task.name][0, 0]
 
