@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import panel
@@ -10,7 +12,8 @@ import pytest
 from panel import HOSTILE, press, selection
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.scores import Run, ScoreExplorer, score_data
+from scirep_core.page.rows import Exhibit
+from scirep_core.page.widgets.scores import Run, ScoreExplorer, explore, score_data
 from scirep_core.results import Result
 from scirep_core.results.differences import difference_of, versus
 
@@ -206,3 +209,27 @@ def test_a_difference_is_drawn_on_its_side_of_zero_where_there_is_room(opened, w
     assert page.locator(".sco-plot").first.is_visible() == (width >= 700)
     zero, dot = (page.locator(f"tr[data-task='sample/fos'] {mark}") for mark in (".sco-zero", ".sco-dot"))
     assert width < 700 or dot.bounding_box()["x"] > zero.bounding_box()["x"], "ahead is drawn to the right of zero"
+
+
+def test_two_systems_of_an_exhibit_are_explored_by_what_papers_their_numbers_are_of(monkeypatch):
+    shown, twins = [], []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    chapter = SimpleNamespace(show=twins.append)
+    cells = {(r.encoder, r.task): r for r in scores() if r.encoder != HOSTILE}
+    quoted = {(name, task): replace(cells["tfidf", task], value=value, low=None, high=None)
+              for task in SCORES for name, value in (("TFIDF (printed)", 50.0), ("SPECTER", 60.0))}  # fmt: skip
+    apart = {(gap.encoder, gap.task): gap for gap in gaps()}
+    labels = LABELS | {"TFIDF (printed)": "TF-IDF", "random": "a random order"}
+    explore(chapter, Exhibit(quoted, {"real papers": cells}), gaps=Exhibit(ours={"real papers": apart}), labels=labels)
+    view = json.loads(shown[0].data)
+    assert [key for key, *_ in view["runs"]] == ["printed", "real papers"] and view["runs"][1][1] == "Ours, real papers"
+    assert [name for name, _ in view["systems"]] == ["TF-IDF", "SPECTER", "a random order", "MiniLM"], "alike is one"
+    fos = {row["run"]: row for row in view["rows"] if row["task"] == "sample/fos"}
+    assert fos["printed"]["scores"] == {"TF-IDF": [50.0, None, None], "SPECTER": [60.0, None, None]}
+    assert fos["real papers"]["gaps"] == {"0|3": [-6.0, -7.5, -4.0], "0|2": [35.0, 33.0, 36.5]}, (
+        "the first system first"
+    )
+    assert view["opens"]["real papers"] == ["TF-IDF", "MiniLM", "paper"], "not a floor"
+    assert "TF-IDF" in twins[0] and "protocol" not in twins[0]
+    explore(chapter, Exhibit({}, {"real papers": {key: row for key, row in cells.items() if key[0] == "tfidf"}}))
+    assert len(shown) == 1, "one system is no comparison"

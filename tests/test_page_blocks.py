@@ -225,7 +225,9 @@ def test_columns_of_which_only_one_kind_has_numbers_have_it_below_their_name(cha
     shown = Exhibit({(line, "SPECTER"): lookup("CS-T2")[line, "pre/spearman"]},
                     {REAL: {(line, "minilm"): ROW}, INVENTED: {(line, "minilm"): row(source="embedded")}})  # fmt: skip
     chapter.table("T", shown, columns=columns, labels={"minilm": "MiniLM"}, decimals=2)
-    assert "SPECTER printed MiniLM real papers background 0.45 0.46" in text(parts[0]) and "nobody" not in parts[0]
+    assert (
+        "SPECTER printed MiniLM ours, real papers background 0.45 0.46" in text(parts[0]) and "nobody" not in parts[0]
+    )
     assert 'class="published"' in parts[0] and 'class="recorded"' in parts[0]
     assert "SPECTER" not in parts[1] and f"T ({INVENTED}) MiniLM background 0.46" in text(parts[1])
     chapter.forest("f", shown, columns=columns, **DRAWN)

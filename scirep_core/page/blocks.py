@@ -46,6 +46,11 @@ def kind_of(column: str) -> str:
     return next((name for papers, name in CLASSES.items() if column.startswith(papers)), "")
 
 
+def spoken(kind: str) -> str:
+    """Return what a column or a series of an exhibit is called: printed numbers are of real papers, too."""
+    return f"ours, {kind}" if kind.startswith(REAL) else kind
+
+
 def value_of(number: Number) -> float:
     """Return a number's value. Raises ValueError for a printed range."""
     return number.number if isinstance(number, Printed) else number.value
@@ -79,7 +84,9 @@ def table(
         if not body:
             return ""
         names, of = (list(dict.fromkeys(keys)) for keys in zip(*there, strict=True))
-        run = {kind: ("recorded" if kind.endswith(RECORDED) else "this build") if folded else kind for kind in of}
+        run = {
+            kind: ("recorded" if kind.endswith(RECORDED) else "this build") if folded else spoken(kind) for kind in of
+        }
         heads = [words[c] if len(of) == 1 else f"{words[c]}<br><small>{run[kind]}</small>" for c, kind in there]
         groups: list[str] = []
         if 1 < len(of) == len(there) / len(names):
@@ -257,7 +264,7 @@ def _look(kinds: Mapping[str, Cells], kind: str, place: int, column: str) -> dic
     """Return how a kind's marks are drawn: with a column of many in one panel in that column's colour, under its name."""
     number = list(kinds).index(kind)
     look = report.MARKS.get(kind_of(kind)) or {"marker": "os"[number % 2], "color": report.SERIES[number]}
-    look = look | {"label": kind} | ({"marker": "s"} if kind.endswith(RECORDED) else {})
+    look = look | {"label": spoken(kind)} | ({"marker": "s"} if kind.endswith(RECORDED) else {})
     if not column:
         return look
     edge = "color" if "color" in look else "markeredgecolor"

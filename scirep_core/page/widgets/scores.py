@@ -23,7 +23,7 @@ from scirep_core.bench.suites import SPECS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import PROTOCOLS
-from scirep_core.page.blocks import label, value_of
+from scirep_core.page.blocks import label, spoken, value_of
 from scirep_core.page.rows import PRINTED, Cells, Exhibit
 from scirep_core.page.widgets import common
 from scirep_core.page.widgets.common import Explorer, View, check_choices, check_distinct, complete, keyed, table
@@ -151,7 +151,9 @@ def explore(
         here = [line for line in here if len(line["scores"]) > 1]
         if here:
             lines += here
-            runs.append([kind, (kind if kind != PRINTED else "as printed").capitalize(), (about or {}).get(kind, "")])
+            runs.append(
+                [kind, (spoken(kind) if kind != PRINTED else "as printed").capitalize(), (about or {}).get(kind, "")]
+            )
     if not runs:
         return
     bounds = [names.get(name, name) for name in BOUNDS]
