@@ -115,7 +115,8 @@ def nearest_places(vectors: Floats, among: Floats, k: int) -> NDArray[np.int64]:
 
 
 def _units(vectors: Floats) -> Floats:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return unit
 
 
 def own_paper_data(

@@ -179,7 +179,7 @@ def _paired(
         gap, places = apart.get((versus(first, second), score)), [shown.index(names[one]) for one in (first, second)]
         if isinstance(gap, Result):
             sign = 1 if places[0] < places[1] else -1
-            ends = sorted(sign * x for x in (gap.low, gap.high) if x is not None) or [None, None]
+            ends: list[Any] = sorted(sign * x for x in (gap.low, gap.high) if x is not None) or [None, None]
             gaps["|".join(map(str, sorted(places)))] = [sign * gap.value, *ends]
     numbers = {names[system]: found[system, score] for system in there}
     return {

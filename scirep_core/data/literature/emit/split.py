@@ -146,8 +146,8 @@ def write_targets(root: Path, literature: Literature, targets: Iterable[Target])
             write_parquet(table(root, "scirepeval_test", config, split), {"paper_id": "string", "label": kind}, rows)
         write_oracle(root, f"scirepeval/{config.lower()}", literature.ids(np.concatenate(parts)), oracle)
         texts.setdefault(TEXTS.get(config, config), (columns, []))[1].extend(parts)
-    for config, (columns, positions) in texts.items():
-        write_texts(root, config, columns, np.concatenate(positions))
+    for config, (columns, places) in texts.items():
+        write_texts(root, config, columns, np.concatenate(places))
 
 
 def _mixed(numbers: Ints, purpose: str) -> npt.NDArray[np.uint64]:
