@@ -295,6 +295,19 @@ def changes(
     return made
 
 
+def joint(chapter: Chapter, kinds: Mapping[str, Sequence[Result]], exhibit: str) -> Result | None:
+    """Record and return what training on all tasks adds on real papers: Vanilla's average minus that of what it starts from.
+
+    Args:
+        kinds: as `studies` returns them.
+
+    None where no training of both is recorded. A single training has no interval.
+    """
+    real = {papers: rows for papers, rows in kinds.items() if papers.startswith(REAL)}
+    found = changes(chapter, real, {"joint": (FIVE[0], "Base")})
+    return next((of.get((TASKS[exhibit], "joint")) for of in found.values()), None)
+
+
 # ---- systems ---------------------------------------------------------------------------------------------------------
 
 
