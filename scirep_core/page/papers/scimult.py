@@ -263,6 +263,8 @@ def change(
     for row in outcome.trainings(rows):
         if row.task == f"scimult/{exhibit}" and outcome.line(row) in found:
             found[outcome.line(row)][row.parameters["training_seed"]] = row
+    if against == "Base" and found[against]:  # not trained: one score stands beside the trainings of every seed
+        found[against] = dict.fromkeys(found[line], next(iter(found[against].values())))
     what, made = "over" if relative else "minus", []
     for seed in sorted(found[line].keys() & found[against].keys()):
         row, other = found[line][seed], found[against][seed]
