@@ -219,11 +219,12 @@ def test_two_systems_of_an_exhibit_are_explored_by_what_papers_their_numbers_are
     quoted = {(name, task): replace(cells["tfidf", task], value=value, low=None, high=None)
               for task in SCORES for name, value in (("TFIDF (printed)", 50.0), ("SPECTER", 60.0))}  # fmt: skip
     apart = {(gap.encoder, gap.task): gap for gap in gaps()}
-    labels = LABELS | {"TFIDF (printed)": "TF-IDF", "random": "a random order"}
+    labels = LABELS | {"TFIDF (printed)": "TF-IDF", "random": "a random\norder", "sample/search": "search & rank"}
     explore(chapter, Exhibit(quoted, {"real papers": cells}), gaps=Exhibit(ours={"real papers": apart}), labels=labels)
     view = json.loads(shown[0].data)
     assert [key for key, *_ in view["runs"]] == ["printed", "real papers"] and view["runs"][1][1] == "Ours, real papers"
     assert [name for name, _ in view["systems"]] == ["TF-IDF", "SPECTER", "a random order", "MiniLM"], "alike is one"
+    assert {row["title"] for row in view["rows"]} == {*SCORES} - {"sample/search"} | {"search & rank"}, "text, not HTML"
     fos = {row["run"]: row for row in view["rows"] if row["task"] == "sample/fos"}
     assert fos["printed"]["scores"] == {"TF-IDF": [50.0, None, None], "SPECTER": [60.0, None, None]}
     assert fos["real papers"]["gaps"] == {"0|3": [-6.0, -7.5, -4.0], "0|2": [35.0, 33.0, 36.5]}, (

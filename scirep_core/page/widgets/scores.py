@@ -23,7 +23,7 @@ from scirep_core.bench.suites import SPECS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import PROTOCOLS
-from scirep_core.page.blocks import label, spoken, value_of
+from scirep_core.page.blocks import spoken, value_of
 from scirep_core.page.rows import PRINTED, Cells, Exhibit
 from scirep_core.page.widgets import common
 from scirep_core.page.widgets.common import Explorer, View, check_choices, check_distinct, complete, keyed, table
@@ -130,30 +130,28 @@ def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> 
 
 def explore(
     chapter: Chapter, exhibit: Exhibit, systems: Sequence[Any] = (), scores: Sequence[Any] = (), gaps: Exhibit | None = None,
-    labels: Mapping[Any, str] | None = None, about: Mapping[str, str] | None = None, **chosen: str,
+    labels: Mapping[Any, str] | None = None, **chosen: str,
 ) -> None:  # fmt: skip
     """Show the lines of an exhibit, its systems, two at a time: as printed, of real papers, of invented ones.
 
     Args:
         systems, scores: lines and columns; the exhibit's own where none are given.
         gaps: paired differences by (`versus` of two systems, column), where some were recorded.
-        about: a sentence on each run by the name of its papers.
         chosen: what it opens on (`first`, `second`, `order`); else the pair that leads each other most evenly.
     """
     systems, scores = list(systems) or exhibit.axis(0), list(scores) or exhibit.axis(1)
-    names = {system: label(labels, system).replace("\n", " ") for system in systems}
+    words = {key: str((labels or {}).get(key, key)).replace("\n", " ") for key in (*systems, *scores)}  # text, not HTML
+    names = {system: words[system] for system in systems}
     shown = list(dict.fromkeys(names.values()))  # what is called alike in print and here is one choice
     lines: list[View] = []
     runs: list[list[str]] = []
     for kind, found in (exhibit.open | exhibit.folded).items():
         apart = gaps.printed if gaps and kind == PRINTED else gaps.ours.get(kind, {}) if gaps else {}
-        here = [_paired(kind, score, label(labels, score), names, shown, found, apart) for score in scores]
+        here = [_paired(kind, score, words[score], names, shown, found, apart) for score in scores]
         here = [line for line in here if len(line["scores"]) > 1]
         if here:
             lines += here
-            runs.append(
-                [kind, (spoken(kind) if kind != PRINTED else "as printed").capitalize(), (about or {}).get(kind, "")]
-            )
+            runs.append([kind, (spoken(kind) if kind != PRINTED else "as printed").capitalize(), ""])
     if not runs:
         return
     bounds = [names.get(name, name) for name in BOUNDS]
@@ -183,7 +181,7 @@ def _paired(
             gaps["|".join(map(str, sorted(places)))] = [sign * gap.value, *ends]
     numbers = {names[system]: found[system, score] for system in there}
     return {
-        "run": kind, "protocol": "paper", "task": title, "title": title.replace("\n", " "), "format": "", "split": "test",
+        "run": kind, "protocol": "paper", "task": title, "title": title, "format": "", "split": "test",
         "metric": "", "n": next((number.n for number in numbers.values() if isinstance(number, Result)), 0), "gaps": gaps,
         "scores": {
             name: [value_of(number), getattr(number, "low", None), getattr(number, "high", None)]
