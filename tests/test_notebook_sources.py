@@ -145,7 +145,9 @@ def misfits(source: str) -> Iterator[str]:
             exec(ast.unparse(node), names)
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         root, *path = ast.unparse(call.func).split(".")
-        starred = any(isinstance(part, ast.Starred) for part in call.args) or any(word.arg is None for word in call.keywords)
+        starred = any(isinstance(part, ast.Starred) for part in call.args) or any(
+            word.arg is None for word in call.keywords
+        )
         if root in names and not starred and len(path) < 2 and all(map(str.isidentifier, path)):
             try:
                 called = functools.reduce(getattr, path, names[root])
