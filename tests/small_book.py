@@ -131,7 +131,7 @@ def execute(folder: Path) -> None:
         ipywidgets.Button(icon="check"),
     ]
     shown = [Panel(rows=[["query 1", 0.395], ["query 2", 1.564]]), ipywidgets.VBox(plain)]
-    widgets = embed_data(shown, state=dependency_state(shown))
+    widgets = embed_data(shown, state=dependency_state(shown, drop_defaults=False))
     views = [{"output_type": "display_data", "data": {VIEW: spec}, "metadata": {}} for spec in widgets["view_specs"]]
     pieces = [text(MATHS), *(cell("show()", outputs=[html(one)]) for one in (TABLE, FIGURE)), text("## Explore"),
               cell("panels()", outputs=views), cell("show()", outputs=[html(ORIGINS)])]  # fmt: skip
