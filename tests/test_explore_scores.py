@@ -136,25 +136,25 @@ def told(page):
 
 def test_choosing_two_systems_by_mouse(opened):
     page = opened()
-    first, second, of = (page.get_by_label(name) for name in ("First system", "Second system", "Scores"))
+    first, second, of = (page.get_by_label(name, exact=True) for name in ("Compare", "with", "Scores"))
     gap = page.locator("tr[data-task='sample/fos'] .sco-gap")
     assert dict(zip(rows(page, "task"), rows(page, "state"), strict=True)) == {
         "sample/fos": "ahead", "sample/search": "open", "sample/pub_year": "ahead", "scirepeval/drsm": "behind"}  # fmt: skip
     assert told(page) == (
-        "MiniLM − TF-IDF: the interval lies above 0 on 2 of 4 scores, below 0 on 1; 1 has no significant difference. "
-        "Differences are taken before rounding."
+        "MiniLM − TF-IDF: the interval lies above 0 on 2 of 4 scores, below 0 on 1; 1 shows no significant difference. "
+        "Each is tested alone. Differences are taken before rounding."
     )
-    assert gap.inner_text().split("\n") == ["+6.0", "+4.0 to +7.5", "ahead"]
+    assert gap.inner_text().split("\n") == ["+6.0", "+4.0 to +7.5", "higher"]
     page.get_by_role("button", name="Swap").click()
     assert told(page).startswith("TF-IDF − MiniLM")
-    assert gap.inner_text().split("\n") == ["−6.0", "−7.5 to −4.0", "behind"]
+    assert gap.inner_text().split("\n") == ["−6.0", "−7.5 to −4.0", "lower"]
     second.select_option("random")
     assert told(page).startswith("TF-IDF − random: the interval lies above 0 on 4 of 4")
     first.select_option("minilm")
-    assert told(page) == "MiniLM is higher on 4 of 4 scores, lower on 0; no paired difference of the two was recorded."
-    assert gap.inner_text().startswith("+41.0\nno paired difference")
+    assert told(page) == "Of 4 scores, MiniLM has 4 above and 0 below random; no paired difference of the two was recorded."
+    assert gap.inner_text().strip() == "+41.0"
     second.select_option("minilm")
-    assert told(page) == "Choose two different systems."
+    assert told(page) == "Choose two that differ."
     of.select_option("live")
     assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["published (no paired differences)"]
     assert "Invented." in page.locator(".sco-note").inner_text()
@@ -166,9 +166,9 @@ def test_a_run_offers_its_own_systems_and_says_which_protocol_has_differences(op
     page = opened(first="random", second=HOSTILE)
     protocols = page.get_by_label("Protocol").locator("option").all_inner_texts()
     assert protocols == ["published", "ours (no paired differences)"]
-    assert page.get_by_label("First system").locator("option").count() == len(SYSTEMS)
+    assert page.get_by_label("Compare").locator("option").count() == len(SYSTEMS)
     page.get_by_label("Scores").select_option("live")
-    assert page.get_by_label("Second system").locator("option").all_inner_texts() == ["TF-IDF", "MiniLM"]
+    assert page.get_by_label("with", exact=True).locator("option").all_inner_texts() == ["TF-IDF", "MiniLM"]
     assert [selection(page)[name] for name in ("first", "second")] == ["tfidf", "minilm"]
     assert page.locator(".sco tbody td:has-text('–')").count() == 0, "both were scored in every row"
 
@@ -200,7 +200,7 @@ def test_keyboard_alone_is_enough(opened):
         assert told(page).startswith(said)
     assert selection(page)["second"] == "random" and page.locator("[aria-live]").inner_text() == told(page)
     press(page, "]")
-    assert told(page) == "Choose two different systems."
+    assert told(page) == "Choose two that differ."
 
 
 @pytest.mark.parametrize("width", [390, 700, 1200])

@@ -8,7 +8,7 @@ const ORDERS = ["task", "first", "second", "difference"];
 const one = (x) => x.toFixed(1).replace(/^-(?=0\.0$)/, "");
 const signed = (x) => `${x > 0.05 ? "+" : x < -0.05 ? "\u2212" : ""}${Math.abs(x).toFixed(1)}`;
 const PROTOCOLS = { paper: "published", sound: "ours" };
-const WORDS = { ahead: "ahead", behind: "behind", open: "no significant difference", same: "the same system", none: "no paired difference" };
+const WORDS = { ahead: "higher", behind: "lower", open: "no significant difference", same: "the same", none: "no paired difference" };
 
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
@@ -29,8 +29,8 @@ function render({ model, el }) {
   };
 
   // ---- frame ---------------------------------------------------------------------------------------------------
-  const [firstLabel, first] = choice("first", "First system", []);
-  const [secondLabel, second] = choice("second", "Second system", []);
+  const [firstLabel, first] = choice("first", "Compare", []);
+  const [secondLabel, second] = choice("second", "with", []);
   const [runLabel, run] = choice("run", "Scores", view.runs);
   const [protocolLabel, protocol] = choice("protocol", "Protocol", []);
   const swap = button("Swap", () => choose({ first: sel.second, second: sel.first }), { class: "sco-swap" });
@@ -43,9 +43,9 @@ function render({ model, el }) {
       h("div", {}, firstLabel, first), swap, h("div", {}, secondLabel, second),
       h("div", { hidden: view.runs.length < 2 || null }, runLabel, run), h("div", { hidden: view.protocols < 2 || null }, protocolLabel, protocol)),
     told, verdict,
-    h("table", {}, h("caption", { class: "sco-sr" }, "Scores of two systems on each task, and their difference"), h("thead", {}, head), body),
+    h("table", {}, h("caption", { class: "sco-sr" }, "The scores of the two, and their difference"), h("thead", {}, head), body),
     h("p", { class: "sco-help" }, "Keys: ", keys("x"), " swap, ", keys("[ ]"),
-      " previous, next second system. A column's heading sorts by it. The address bar keeps this view."));
+      " previous, next to compare with. A column's heading sorts by it. The address bar keeps this view."));
 
   // ---- what is shown -------------------------------------------------------------------------------------------
   // [difference, low, high] of the chosen two, first minus second: kept once for a pair, turned round where needed
@@ -101,8 +101,9 @@ function render({ model, el }) {
     verdict.textContent = summary(rows);
     drawHead();
     const most = Math.max(1, ...rows.flatMap((row) => (gap(row) || [difference(row)]).map(Math.abs)));
-    body.replaceChildren(...rows.map((row) => line(row, most)));
-    if (!rows.length) body.append(h("tr", {}, h("td", { colspan: 5 }, "Neither system was scored here.")));
+    const tested = rows.some((row) => gap(row));
+    body.replaceChildren(...rows.map((row) => line(row, most, tested)));
+    if (!rows.length) body.append(h("tr", {}, h("td", { colspan: 5 }, "Neither was scored here.")));
   }
 
   function drawHead() {
@@ -117,7 +118,7 @@ function render({ model, el }) {
     if (focused) head.querySelector(`[data-by="${focused}"]`).focus();
   }
 
-  function line(row, most) {
+  function line(row, most, tested) {
     const cell = (name) => {
       const found = row.scores[name];
       return h("td", {}, found ? one(found[0]) : "–",
@@ -133,7 +134,7 @@ function render({ model, el }) {
       cell(sel.first), cell(sel.second),
       h("td", { class: "sco-gap" }, d === null ? "–" : signed(d),
         found && found[1] !== null ? small(`${signed(found[1])} to ${signed(found[2])}`) : null,
-        h("small", { class: "sco-word" }, d === null ? "one was not scored" : WORDS[is])),
+        d === null ? small("one was not scored") : is !== "none" || tested ? h("small", { class: "sco-word" }, WORDS[is]) : null),
       h("td", { class: "sco-plot", "aria-hidden": "true" }, d !== null && h("span", {}, h("i", { class: "sco-zero" }),
         found && found[1] !== null && h("i", { class: "sco-range", style: `left:${at(found[1])};right:calc(100% - ${at(found[2])})` }),
         h("i", { class: "sco-dot", style: `left:${at(d)}` }))));
@@ -141,17 +142,18 @@ function render({ model, el }) {
 
   function summary(rows) {
     const [a, b] = [label.get(sel.first), label.get(sel.second)];
-    if (sel.first === sel.second) return "Choose two different systems.";
+    if (sel.first === sel.second) return "Choose two that differ.";
     const [ahead, behind, open] = ["ahead", "behind", "open"].map((is) => rows.filter((row) => state(row) === is).length);
     const of = rows.filter((row) => state(row) !== "none").length;
     const without = rows.length - of;
     if (!of) {
       const both = rows.map(difference).filter((d) => d !== null);
       const [above, below] = [1, -1].map((sign) => both.filter((d) => Math.sign(d) === sign).length);
-      return `${a} is higher on ${above} of ${both.length} ${both.length === 1 ? "score" : "scores"}, lower on ${below}; no paired difference of the two was recorded.`;
+      return `Of ${both.length} ${both.length === 1 ? "score" : "scores"}, ${a} has ${above} above and ${below} below ${b}; `
+        + (sel.run === "printed" ? "printed scores come without a paired test." : "no paired difference of the two was recorded.");
     }
     return `${a} − ${b}: the interval lies above 0 on ${ahead} of ${of} ${of === 1 ? "score" : "scores"}, below 0 on ${behind}; `
-      + `${open} ${open === 1 ? "has" : "have"} no significant difference.${without ? ` ${without} without a paired difference.` : ""} Differences are taken before rounding.`;
+      + `${open} ${open === 1 ? "shows" : "show"} no significant difference. Each is tested alone.${without ? ` ${without} without a paired difference.` : ""} Differences are taken before rounding.`;
   }
 
   // ---- acting --------------------------------------------------------------------------------------------------

@@ -180,9 +180,10 @@ def _paired(
             ends: list[Any] = sorted(sign * x for x in (gap.low, gap.high) if x is not None) or [None, None]
             gaps["|".join(map(str, sorted(places)))] = [sign * gap.value, *ends]
     numbers = {names[system]: found[system, score] for system in there}
+    counts = {number.n for number in numbers.values() if isinstance(number, Result)}
     return {
         "run": kind, "protocol": "paper", "task": title, "title": title, "format": "", "split": "test",
-        "metric": "", "n": next((number.n for number in numbers.values() if isinstance(number, Result)), 0), "gaps": gaps,
+        "metric": "", "n": counts.pop() if len(counts) == 1 else 0, "gaps": gaps,
         "scores": {
             name: [value_of(number), getattr(number, "low", None), getattr(number, "high", None)]
             for name, number in numbers.items()
