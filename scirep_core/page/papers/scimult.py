@@ -199,7 +199,7 @@ def facts(rows: Sequence[Result]) -> str:
     """Return what a study's rows rest on, for a caption: trainings, papers of the embedded literature, steps."""
     spans = {key: sorted({row.parameters.get(key, 0) for row in outcome.means(rows) if row.parameters.get("steps")})
              for key in ("trainings", "papers", "steps")}  # fmt: skip
-    ends = {key: dict.fromkeys((of[0], of[-1])) for key, of in spans.items() if any(of)}
+    ends = {key: dict.fromkeys((of[0], of[-1])) for key, of in spans.items() if all(of) and of}
     parts = [f"{' to '.join(f'{n:,}' for n in of)} {key}" for key, of in ends.items()]
     return ", ".join(parts).replace("1 trainings, ", "one training run each, ").replace("trainings", "training runs")
 
