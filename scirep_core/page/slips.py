@@ -86,10 +86,12 @@ def card(
         by_name = {(p.row if along == "row" else p.column.partition("/")[0]): p for p in quoted}
         there[head] = by_name if isinstance(of, str) else of
     body, classes = [], []
+    printed = [one for of in there.values() for one in of.values() if isinstance(one, Printed)]
+    decimals = max((len(one.value.partition(".")[2]) for one in printed), default=1)  # ours stand beside them
     for name in dict.fromkeys(name for of in there.values() for name in of):
         numbers = {head: of[name] for head, of in there.items() if name in of}
         odd = circled({head: number(one) for head, one in numbers.items()})
-        shown = [report.grouped(chapter.number(numbers[h], 1)) if h in numbers else "" for h in there]
+        shown = [report.grouped(chapter.number(numbers[h], decimals)) if h in numbers else "" for h in there]
         body.append([html.escape(ROWS.get(name, name)), *shown])
         kinds = ["published" if isinstance(numbers.get(h), Printed) else "" for h in there]
         classes.append(["", *(f"{kind} circled" if h in odd else kind for h, kind in zip(there, kinds, strict=True))])
@@ -97,8 +99,7 @@ def card(
     texts = {f"Printed ({slip.where}).": slip.says, "Computed.": slip.shows, "Does it matter?": slip.matters}
     said = {head: filled(chapter, text, mine) for head, text in texts.items()}
     body_text = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in said.items())
-    of_cells = (one for of in there.values() for one in of.values() if isinstance(one, Printed))
-    tables = dict.fromkeys(one.exhibit.rpartition("-T")[2] for one in of_cells)
+    tables = dict.fromkeys(one.exhibit.rpartition("-T")[2] for one in printed)
     caption = f"{PAPERS[slip.paper]}, Table{'s' * (len(tables) > 1)} {listed(tables)}"
     chapter.show(
         f'<div class="scirep-note scirep-slip" id="slip-{slip.id}"><p class="scirep-title">{filled(chapter, title, mine)}</p>'
