@@ -278,5 +278,6 @@ def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
 @functools.cache
 def _exhibits() -> dict[str, list[str]]:
     """Return {exhibit id: [exhibit, what it shows, chapter]} of the inventory of exhibits."""
-    rows = read_csv(published.FOLDER / "exhibits.csv", ("id", "exhibit", "shows", "chapter"))
-    return {row["id"]: [row["exhibit"], row["shows"], row["chapter"]] for _, row in rows}
+    rows = read_csv(published.FOLDER / "exhibits.csv", ("id", "paper", "exhibit", "shows", "chapter"))
+    names = {row["id"]: " of ".join(filter(None, (row["exhibit"], row["paper"].partition("-")[2]))) for _, row in rows}
+    return {row["id"]: [names[row["id"]], row["shows"], row["chapter"]] for _, row in rows}
