@@ -151,7 +151,10 @@ def test_choosing_two_systems_by_mouse(opened):
     second.select_option("random")
     assert told(page).startswith("TF-IDF − random: the interval lies above 0 on 4 of 4")
     first.select_option("minilm")
-    assert told(page) == "Of 4 scores, MiniLM has 4 above and 0 below random; no paired difference of the two was recorded."
+    assert (
+        told(page)
+        == "Of 4 scores, MiniLM has 4 above and 0 below random; no paired difference of the two was recorded."
+    )
     assert gap.inner_text().strip() == "+41.0"
     second.select_option("minilm")
     assert told(page) == "Choose two that differ."

@@ -144,7 +144,7 @@ def test_every_task_of_the_inventory_is_listed_with_what_its_paper_prints(view):
         assert size in fos["sizes"]
     assert fos["source"][:2] == ["embedded", "Invented"] and fos["relation"].startswith("in-train")
     assert viewed["sizes"] == [["queries", None, 1_000], ["judged pairs", None, 29_978]] and viewed["examples"] == []
-    assert fos["used"] == ["V2-T1", "V1-T1"] and view["exhibits"]["V1-T1"][0] == "Table 1"
+    assert fos["used"] == ["V2-T1", "V1-T1"] and view["exhibits"]["V1-T1"][0] == "Table 1 of v1"
     _, badge, sentence = cube["source"]
     assert badge == "Real" and "CC BY-NC" in sentence and "checked against its SHA-256" in sentence
     assert mine["source"][1] == "Own folder" and mine["paper"] == "" and view["collections"][-1] == ["", "Other tasks"]

@@ -119,7 +119,8 @@ def table(
 
     `groups` names the columns after the first in groups of equal width, in a header row of their own.
     """
-    left = [bool(classes) and "text" in classes[0][j].split() for j in range(len(header))]  # a head stands over its texts
+    kinds = classes[0] if classes else [""] * len(header)
+    left = ["text" in kind.split() for kind in kinds]  # a head stands over its texts
     head = "".join(f'<th scope="col"{" class=text" * of}>{cell}</th>' for cell, of in zip(header, left, strict=True))
     if groups:
         span = (len(header) - 1) // len(groups)

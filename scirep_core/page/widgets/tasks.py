@@ -278,6 +278,12 @@ def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
 @functools.cache
 def _exhibits() -> dict[str, list[str]]:
     """Return {exhibit id: [exhibit, what it shows, chapter]} of the inventory of exhibits."""
-    rows = read_csv(published.FOLDER / "exhibits.csv", ("id", "paper", "exhibit", "shows", "chapter"))
-    names = {row["id"]: " of ".join(filter(None, (row["exhibit"], row["paper"].partition("-")[2]))) for _, row in rows}
-    return {row["id"]: [names[row["id"]], row["shows"], row["chapter"]] for _, row in rows}
+    found = {}
+    for _, row in read_csv(published.FOLDER / "exhibits.csv", ("id", "paper", "exhibit", "shows", "chapter")):
+        version = row["paper"].partition("-")[2]  # SciRepEval has two
+        found[row["id"]] = [
+            f"{row['exhibit']} of {version}" if version else row["exhibit"],
+            row["shows"],
+            row["chapter"],
+        ]
+    return found
