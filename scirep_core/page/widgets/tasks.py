@@ -278,12 +278,6 @@ def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
 @functools.cache
 def _exhibits() -> dict[str, list[str]]:
     """Return {exhibit id: [exhibit, what it shows, chapter]} of the inventory of exhibits."""
-    found = {}
-    for _, row in read_csv(published.FOLDER / "exhibits.csv", ("id", "paper", "exhibit", "shows", "chapter")):
-        version = row["paper"].partition("-")[2]  # SciRepEval has two
-        found[row["id"]] = [
-            f"{row['exhibit']} of {version}" if version else row["exhibit"],
-            row["shows"],
-            row["chapter"],
-        ]
-    return found
+    rows = read_csv(published.FOLDER / "exhibits.csv", ("id", "paper", "exhibit", "shows", "chapter"))
+    of = {"scirepeval-v1": " of v1", "scirepeval-v2": " of v2"}
+    return {row["id"]: [row["exhibit"] + of.get(row["paper"], ""), row["shows"], row["chapter"]] for _, row in rows}
