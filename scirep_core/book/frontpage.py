@@ -229,7 +229,6 @@ def anatomy(executed: Path) -> str:
     words = zip(PARTS.items(), ours.id.split(":"), strict=True)
     parts = [[part, f"<code>{html.escape(word)}</code>", says] for (part, says), word in words]
     name = f"The recorded number's name, <code>{html.escape(ours.id)}</code>"
-    named = [f'<span class="text">{head}</span>' for head in ("part", "here", "says")]
     where = ROOT / "results" / "real" / f"{CHAPTER}.jsonl"
     explanation = html.escape(Origin(ours, where).text())
     return "\n".join((
@@ -237,7 +236,7 @@ def anatomy(executed: Path) -> str:
         "<figcaption>NDCG%20 of BM25 on CSFCube, all facets, 50 queries, protocol <code>paper</code>; bars are 95 % intervals."
         "</figcaption></figure>",
         table(head, lines, "The same number three times"),
-        table(named, parts, name, [["", "text", "text"]] * len(parts)),
+        table(("part", "here", "says"), parts, name, [["", "text", "text"]] * len(parts)),
         '<details class="scirep-made"><summary>What <code>scirep explain</code> prints for it</summary>'
         f'<div class="scirep-scroll"><pre>{explanation}</pre></div></details>',
     ))  # fmt: skip

@@ -129,11 +129,10 @@ def claims(
             names = [f"{names[0]}: does it hold?", "decided by", "lowest to highest"]
         else:
             columns = [[_joined(*one) for one in of] for of in parts]
-        heads = [f'<span class="text">{head}</span>' for head in ("about", *names)]
         names_ = [[f'<div class="text">{text}</div>', html.escape(claim.of)] for claim, text in statements]
         body = [[*of, *verdicts] for of, verdicts in zip(names_, columns, strict=True)]
         classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(names)]] * len(body)
-        shown = report.table(["The paper says", *heads], body, f"{caption} ({papers})", classes)
+        shown = report.table(["The paper says", "about", *names], body, f"{caption} ({papers})", classes)
         head = f"{summary or 'The same statements'}, on {papers}" if papers in exhibit.folded else summary
         if systems and body:
             chapter.show(fold(head, shown) if head else shown)
