@@ -357,7 +357,7 @@ def means(
     for of in (name for part, name in printed if part == total):
         numbers = [printed[part, of] for part in parts if (part, of) in printed]
         value = float(np.mean([p.number for p in numbers]))
-        made = chapter.record([arithmetic(exhibit, named(of), value, len(numbers), numbers)])[0]
+        made = chapter.record(arithmetic(exhibit, named(of), value, len(numbers), numbers))
         slack = 0.5 * (10.0 ** -printed[total, of].decimals + 10.0 ** -min(p.decimals for p in numbers))
         found.append(Mean(of, printed[total, of], made, slack))
     off = [one for one in found if not one.follows]

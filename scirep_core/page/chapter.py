@@ -18,11 +18,11 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from scirep_core.data import PAPERS, load_task, locate
 from scirep_core.data.readers.csfcube import FacetCollection
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
+K = TypeVar("K")
 SIMULATION = (
     "The <strong>live</strong> numbers of this build come from the embedded literature, a generative model of a small "
     "science whose text is invented. They show how the method behaves where the truth is known; they never stand in "
@@ -83,11 +84,22 @@ class Chapter:
 
     # --------------------------------------------------------------------------------------------------- numbers
 
-    def record(self, rows: Iterable[Result]) -> list[Result]:
-        """Store result rows with this chapter's name and parameters; return them. What is not finite is refused by name.
+    @overload
+    def record(self, rows: Result) -> Result: ...
+    @overload
+    def record(self, rows: Mapping[K, Result]) -> dict[K, Result]: ...  # type: ignore[overload-overlap]
+    @overload
+    def record(self, rows: Iterable[Result]) -> list[Result]: ...
 
-        A number that is stored already, of the same id, value and n, is not stored again.
+    def record(self, rows: Any) -> Any:
+        """Store a row, rows by key, or a list of rows with this chapter's name and parameters; return the same of them.
+
+        A number that is stored already, of the same id, value and n, is not stored again. What is not finite is refused by name.
         """
+        if isinstance(rows, Result):
+            return self.record([rows])[0]
+        if isinstance(rows, Mapping):
+            return dict(zip(rows, self.record(rows.values()), strict=True))
         stamped = [replace(row, chapter=self.name, parameters=self.parameters, kind="live") for row in rows]
         for row in stamped:
             if not all(math.isfinite(x) for x in (row.value, row.low, row.high) if x is not None):

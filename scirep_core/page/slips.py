@@ -63,7 +63,7 @@ def check(chapter: Chapter, entries: Sequence[Slip], seed: int) -> dict[str, Evi
     for entry in entries:
         one = entry.check(RULES, seed)
         mine = {name: row for name, row in one.made.items() if row.kind != "recorded"}
-        made = dict(zip(mine, chapter.record(mine.values()), strict=True))
+        made = chapter.record(mine)
         evidence[entry.id] = one._replace(made={**one.made, **made})
     return evidence
 
