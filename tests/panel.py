@@ -32,28 +32,33 @@ import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" }))).then((
   document.body.dataset.ready = "yes";
 });
 </script>"""
-CONTRAST = """(name) => {
-  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-  const part = (v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b) + 0.05;
-  const back = (node) => {
-    for (; node; node = node.parentElement) {
-      const [r, g, b, a] = rgb(getComputedStyle(node).backgroundColor);
-      if (a !== 0) return [r, g, b];
+CONTRAST = """([root, skip, large]) => {
+  const parse = (c) => { const v = c.match(/[\\d.]+/g).map(Number); return [v[0], v[1], v[2], v[3] ?? 1]; };
+  const linear = (x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) + 0.05;
+  const grounds = new Map([[null, [255, 255, 255, 1]]]);
+  const behind = (e) => {
+    if (!grounds.has(e)) {
+      const c = parse(getComputedStyle(e).backgroundColor);
+      grounds.set(e, c[3] > 0.5 ? c : behind(e.parentElement));
     }
-    return [255, 255, 255];
+    return grounds.get(e);
   };
-  const root = document.querySelector(`.${name}`), walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), low = [];
+  const top = document.querySelector(root), walk = document.createTreeWalker(top, NodeFilter.SHOW_TEXT), low = [];
   let seen = 0;
-  while (walker.nextNode()) {
-    const text = walker.currentNode.textContent.trim(), node = walker.currentNode.parentElement;
-    if (!text || node.closest(`.${name}-sr`)) continue;
-    const pair = [light(rgb(getComputedStyle(node).color)), light(back(node))].sort((a, b) => b - a);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement, words = walk.currentNode.textContent.trim();
+    if (!words || !e.checkVisibility() || e.closest(skip)) continue;
+    const style = getComputedStyle(e), svg = e.closest('svg'), size = parseFloat(style.fontSize);
+    const text = parse(svg ? style.fill : style.color), back = behind(svg ? svg.parentElement : e);
+    const [a, b] = [light(text), light(back)].sort((x, y) => y - x);
+    const wide = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
     seen += 1;
-    if (pair[0] / pair[1] < 4.5) low.push(`${(pair[0] / pair[1]).toFixed(2)} ${text.slice(0, 30)}`);
+    if (a / b < (wide ? large : 4.5)) low.push(`${(a / b).toFixed(2)} ${e.tagName} ${e.className}: ${words.slice(0, 40)}`);
   }
-  return {low, seen, back: back(root).join()};
+  return {low, seen, back: behind(top).slice(0, 3).join()};
 }"""
+"""Contrast of every visible piece of text below a root against the first opaque background behind it."""
 HOSTILE = '</SCRIPT><img src=x onerror="window.pwned=1"><b>bold & "quoted"</b>'
 """A title that would be markup."""
 BACKS = {"light": "255,255,255", "dark": "20,24,30", "system": "20,24,30"}
@@ -137,7 +142,7 @@ def choose(page: Any, **changes: Any) -> None:
 
 def contrast(page: Any, name: str) -> dict[str, Any]:
     """Return the texts of low contrast, how many were looked at, and the background, of the widget with that class."""
-    return page.evaluate(CONTRAST, name)
+    return page.evaluate(CONTRAST, [f".{name}", f".{name}-sr", 4.5])
 
 
 def modes(page: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -42,7 +42,6 @@ def unknown(files: dict[str, bytes], **more: Any) -> dict[str, Any]:
 
 
 def publish(folder: Path, described: dict[str, Any]) -> Path:
-    """Write a manifest file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{described['name']}.yaml"
     path.write_text(yaml.safe_dump(described, sort_keys=False), encoding="utf-8")
@@ -50,7 +49,6 @@ def publish(folder: Path, described: dict[str, Any]) -> Path:
 
 
 def mirror(folder: Path, files: dict[str, bytes], name: str = "tiny") -> Path:
-    """Write the files as a mirror holds them."""
     for path, data in files.items():
         (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / name / path).write_bytes(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -21,9 +22,10 @@ def mirrored(*paths: str) -> pytest.MarkDecorator:
 
 
 def jsonl(path: Path, rows: Iterable[object]) -> Path:
-    """Write one JSON value a line."""
+    """Write one JSON value a line, text as it is; packed where the name says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    text = "".join((row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
     return path
 
 

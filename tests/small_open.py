@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -29,12 +28,6 @@ def title(corpus: str, i: int) -> str:
 def ids(corpus: str, part: str, prefix: str) -> list[str]:
     """Return the ids of a corpus's invented papers that are of a part."""
     return [f"{prefix}:{i}" for i in range(PAPERS) if corpora.part_of(f"{prefix}:{i}", corpus) == part]
-
-
-def _jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(path, "wt", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def _tsv(path: Path, header: str, rows: Iterable[tuple[object, ...]]) -> None:
@@ -65,17 +58,17 @@ def write(root: Path) -> None:
     for name in SOURCES:
         (root / name).mkdir(parents=True)
     acl = _linked(root / "acl_graph", "acl", "acl", lambda i: {"area": "Generation", "area_source": "ACL2020"})
-    _jsonl(root / "acl_graph" / "papers.jsonl.gz", acl)
+    jsonl(root / "acl_graph" / "papers.jsonl.gz", acl)
     vis = _linked(root / "vis", "vis", "vis", lambda i: {
         "author_keywords": ["graph  Layout", f"phrase number {i % 6}", "alone"], "conference": ("Vis", None)[i % 2],
         "crossref_citations": i if i % 3 else None, "downloads": 10 * i})  # fmt: skip
     next(row for row in vis if row["paper_id"] == ids("vis", "train", "vis")[0])["title"] = TWICE
-    _jsonl(root / "vis" / "papers.jsonl.gz", vis)
+    jsonl(root / "vis" / "papers.jsonl.gz", vis)
     synergy = root / "synergy_openalex"
     papers = _linked(synergy, "synergy", "oa", lambda i: {
         "cited_by_count": i, "mesh_major": [f"D{i % 3}"], "reviews": [f"review{i % 2}"]})  # fmt: skip
-    _jsonl(synergy / "papers.jsonl.gz", papers)
-    _jsonl(synergy / "reviews.jsonl.gz", [{"review": f"review{i}", "title": f"Is it so, {i}?"} for i in range(3)])
+    jsonl(synergy / "papers.jsonl.gz", papers)
+    jsonl(synergy / "reviews.jsonl.gz", [{"review": f"review{i}", "title": f"Is it so, {i}?"} for i in range(3)])
     rows = [(f"review{i % 2}", f"oa:{i}", int(i % 3 == 0)) for i in range(PAPERS)]
     rows += [("review2", f"oa:{i}", 0) for i in range(PAPERS)]
     _tsv(synergy / "review_labels.tsv.gz", "review work included", rows)
@@ -88,23 +81,23 @@ def write(root: Path) -> None:
          lambda i: {"question": title("pubmedqa", i), "decision": ("yes", "no", "maybe")[i % 3]}),
         ("reviewer_match", "reviewer_match", "s2", lambda i: {} if i else {"abstract": ""}),
     ):  # fmt: skip
-        _jsonl(root / folder / "papers.jsonl.gz", _papers(corpus, prefix, more))
-    _jsonl(match / "profiles.jsonl.gz",
+        jsonl(root / folder / "papers.jsonl.gz", _papers(corpus, prefix, more))
+    jsonl(match / "profiles.jsonl.gz",
            [{"participant": f"p{n}", "papers": [f"s2:{i}" for i in range(n, 20, 2)]} for n in (0, 1)])  # fmt: skip
     rated = [("p0", "s2:30", 1.0), ("p0", "s2:31", 3.25), ("p1", "s2:32", 2.0), ("p1", "s2:33", 2.0)]
     _tsv(match / "ratings.tsv.gz", "participant paper expertise", rated)
-    _jsonl(root / "scifact_corpus" / "corpus.jsonl.gz", [
+    jsonl(root / "scifact_corpus" / "corpus.jsonl.gz", [
         {"doc_id": str(i), "title": title("scifact", i), "abstract": ["One.", "Two."]} for i in range(PAPERS)])  # fmt: skip
     for name, begins in corpora.CLASSIC.items():
-        _jsonl(root / "classic_ir" / f"{begins}_docs.jsonl.gz", _papers(name, begins, lambda i: {}, "doc_id"))
+        jsonl(root / "classic_ir" / f"{begins}_docs.jsonl.gz", _papers(name, begins, lambda i: {}, "doc_id"))
         queries = [{"query_id": f"{begins}:q{i}", "text": f"What is\nknown of {i}?"} for i in range(20)]
-        _jsonl(root / "classic_ir" / f"{begins}_queries.jsonl.gz", queries)
+        jsonl(root / "classic_ir" / f"{begins}_queries.jsonl.gz", queries)
         judged = [(f"{begins}:q{i}", f"{begins}:{j}", 1 + j % 4) for i in range(20) for j in range(i, PAPERS, 9)]
         _tsv(root / "classic_ir" / f"{begins}_qrels.tsv.gz", "query doc grade", judged)
     links = [(f"cacm:{i}", f"cacm:{j}") for i in range(PAPERS) for j in range(i + 1, PAPERS, 7)]
     _tsv(root / "classic_ir" / "cacm_links.tsv.gz", "a b", links)
     beside = root / "beside"
-    _jsonl(beside / "neighbours_sample" / "ml_year_citations.jsonl.gz", _papers("ml", "ml", lambda i: {
+    jsonl(beside / "neighbours_sample" / "ml_year_citations.jsonl.gz", _papers("ml", "ml", lambda i: {
         "gs_citation": i - 1}))  # fmt: skip
     for split, first in (("train", 0), ("dev", 100)):
         jsonl(beside / "scifact_sample" / f"claims_{split}.jsonl", (
@@ -131,6 +124,5 @@ def settle(root: Path, monkeypatch: pytest.MonkeyPatch, faceted: Any) -> None:
 
 
 def forget() -> None:
-    """Forget what was read."""
     for cached in CACHED:
         getattr(cached, "cache_clear", lambda: None)()

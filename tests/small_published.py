@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +25,6 @@ def lay(folder: Path, files: dict[str, Any]) -> Path:
     return folder
 
 
-# --- BEIR and the user study ------------------------------------------------------------------------------------------
-
 CORPUS = [
     {"_id": "d1", "title": "Kites", "text": "A kite flies on a line.", "metadata": {}},
     {"_id": "d2", "title": "", "text": "Balloons need no line."},
@@ -50,8 +47,6 @@ def write_beir(root: Path) -> Path:
 def write_study(root: Path) -> Path:
     return lay(root / "recommendation", {recommendation.STUDY: STUDY + "\n".join(ROWS) + "\n"})
 
-
-# --- SciMult and MAPLE ------------------------------------------------------------------------------------------------
 
 FINE, COARSE, LINKS = "classification_fine", "classification_coarse", "link_prediction_retrieval"
 PMC = "pmc_patients/PMCPatients"
@@ -106,8 +101,6 @@ def write_maple(root: Path) -> Path:
         "labels_mesh.txt": "L1\tkites\tpaper kites\tkite\nL2\tgliders\n"})  # fmt: skip
 
 
-# --- textual neighbours, S2AND, MDCR ----------------------------------------------------------------------------------
-
 KITES = [
     {"paper_id": "a1", "title": "Kites\u2028in wind", "abstract": "A kite.", "year": 2019, "venue": "AIR", "ratings": [4.0, 6.0]},
     {"paper_id": "a2", "title": "Gliders", "abstract": "", "gs_citation": -1},
@@ -124,9 +117,7 @@ BENCHMARK = {
 
 
 def write_kites(root: Path) -> Path:
-    path = jsonl(root / "acl_anthology" / "acl_anth.jsonl.gz", KITES)
-    path.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
-    return path.parent
+    return jsonl(root / "acl_anthology" / "acl_anth.jsonl.gz", KITES).parent
 
 
 def mention(number: int, paper: int, block: str = "a pebble", **author: object) -> dict[str, Any]:
@@ -177,16 +168,11 @@ def write_fields(root: Path) -> Path:
     return lay(root / "mdcr", {mdcr.DATA: papers, mdcr.BENCHMARK: BENCHMARK})
 
 
-# --- all of them ------------------------------------------------------------------------------------------------------
-
-
 def read(name: str, root: Path, source: str = "embedded") -> Task:
-    """Read a task by the reader the inventory names."""
     return READERS[TASKS[name].reader](TASKS[name], name, root, source)
 
 
 def whole(task: Task) -> tuple[Any, ...]:
-    """Return all that a task holds."""
     payload: Any = task.payload
     if isinstance(payload, Triples):
         payload = [list(payload.rows(split)) for split in payload.splits]

@@ -44,9 +44,6 @@ def _row(name: str, label: str, key: tuple[str, str], value: float, told: dict[s
     )  # fmt: skip
 
 
-# ---- tasks -----------------------------------------------------------------------------------------------------------
-
-
 def searched(
     relevant: Mapping[str, Mapping[str, int]], pool: Sequence[str], keep_self: bool = True, **more: Any
 ) -> Task:

@@ -69,8 +69,6 @@ def scattered(centres: dict[str, float], sd: float = 0.3, otherwise: float = 50.
     return value
 
 
-# ---- each code's vectors on each task --------------------------------------------------------------------------------
-
 Score = Callable[[str, str, str, int], float]
 """(variant, task, code, seed) -> score."""
 
@@ -83,14 +81,8 @@ def coded(variants: Sequence[str], score: Score, seeds: int = 3, tasks: Sequence
         metric = "mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0]
         for code in (*((OWN,) if not variant_.startswith("random") else ()), *FORMATS):
             value = score(variant_, task, spec.format if code == OWN else code, seed)
-            told = {
-                "variant": variant_,
-                "training_seed": seed,
-                "code": code,
-                "papers": 3000,
-                "width": 64,
-                "base": "embedded",
-            }
+            told = {"variant": variant_, "training_seed": seed, "code": code, "papers": 3000, "width": 64,
+                    "base": "embedded"}  # fmt: skip
             made = Result(
                 task, "test", metric, "paper", value, 100, kind="recorded", chapter="study/cross", data_hash="d", seed=0,
                 encoder=f"{variant_}{f' as {code}' if code != OWN else ''}, seed {seed}", parameters=told,
@@ -103,5 +95,4 @@ def coded(variants: Sequence[str], score: Score, seeds: int = 3, tasks: Sequence
 
 
 def wobble(seed: int) -> float:
-    """Return what a training's seed adds."""
     return (-0.3, 0.1, 0.2, -0.1, 0.15)[seed]

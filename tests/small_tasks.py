@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from scirep_core.data.task import (
-    Collection,
-    Example,
-    FewShot,
-    Judged,
-    Labelled,
-    LabelSpace,
-    LabelText,
-    Pooled,
-    Qrel,
-    Reviewers,
-    Signature,
-    Signatures,
-    Task,
-    Triple,
-    Triples,
-)
+from scirep_core.data.payloads import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Triples
+from scirep_core.data.rows import Example, FewShot, LabelText, Qrel, Signature, Triple
+from scirep_core.data.task import Task
 from scirep_core.kit.records import Paper
+from scirep_core.results import Result
 
 IDS = tuple(f"p{i}" for i in range(12))
 
@@ -85,6 +72,11 @@ def vectors(seed: int = 0, dim: int = 5) -> dict[str, np.ndarray]:
     """Return a vector for every id any of the tasks uses."""
     names = [*IDS, "q1", "q2", "L0", "L1", "L2", "L3", *(f"{key}/{text}" for key in IDS for text in ("t", "ta"))]
     return dict(zip(names, np.random.default_rng(seed).standard_normal((len(names), dim)), strict=True))
+
+
+def values(rows: Iterable[Result]) -> dict[tuple[str, str], float]:
+    """Return {(split, metric): value}."""
+    return {(row.split, row.metric): row.value for row in rows}
 
 
 def save(path: Path, table: dict[str, np.ndarray]) -> Path:

@@ -52,10 +52,20 @@ def tasks(seed: int = 0, docs: int = DOCS) -> list[TrainTask]:
     ]  # fmt: skip
 
 
-def model(kind: str = "plain", seed: int = 0, dropout: float = 0.1, **options: Any) -> Conditioned:
+def model(
+    kind: str = "plain", seed: int = 0, dropout: float = 0.1, shape: Shape = SHAPE, **options: Any
+) -> Conditioned:
     torch.manual_seed(seed)
-    trunk = Trunk(replace(SHAPE, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout))
+    trunk = Trunk(replace(shape, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout))
     with torch.no_grad():
         for parameter in trunk.parameters():  # as if pretrained: from N(0, 0.02) a [CLS] says little of its document
             parameter *= 10 if parameter.ndim > 1 else 1
     return Conditioned(trunk, conditioning(kind, trunk, **(OPTIONS.get(kind, {}) | options)))
+
+
+def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)

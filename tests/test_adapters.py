@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pickle
 import re
 import shutil
@@ -14,6 +12,7 @@ import tiny_models
 import torch
 from safetensors.torch import load_file, save_file
 from scripts import alone
+from tiny_models import changed
 
 from scirep_core import load_encoder
 from scirep_core.encoders import ENCODERS
@@ -37,7 +36,7 @@ def trees(tmp_path_factory):
         base = tiny_models.bert(root / "base" / kind, safe=safe)
         # as in SPECTER2's base: an empty block of adapters in the model's own configuration
         empty = {"adapters": {}, "config_map": {}, "fusion_config_map": {}, "fusions": {}}
-        rewrite(base / "config.json", adapters=empty)
+        changed(base / "config.json", adapters=empty)
         shutil.copytree(base, root / kind)
         for seed, name in enumerate(NAMES.values()):
             tiny_models.adapter(base, root / kind / name, name, seed, safe)
@@ -51,20 +50,6 @@ def refused(own, said, format="CLF"):
 
 def vectors(own, format="CLF"):
     return load_encoder(str(own)).encode(TEXTS, format)
-
-
-def rewrite(path, **change):
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-
-
-class Evil:
-    """Makes a folder when it is unpickled."""
-
-    def __init__(self, place):
-        self.place = place
-
-    def __reduce__(self):
-        return (os.mkdir, (str(self.place),))
 
 
 def oracle(base, folder, texts=TEXTS):
@@ -84,9 +69,6 @@ def test_each_format_has_the_vectors_of_its_own_adapter(trees, kind, monkeypatch
         assert found == pytest.approx(made[format], abs=1e-5)
         for other in (plain, *(made[name] for name in NAMES if name != format)):  # the bound tells adapters apart
             assert np.abs(found - other).max() > 0.01
-
-
-# ------------------------------------------------------------------------------------ inactive, wrong, or another's
 
 
 @pytest.fixture
@@ -188,10 +170,8 @@ def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_ba
     made["unlike"] = shutil.copytree(made["reduction"], tmp_path / "unlike")
     tiny_models.adapter(base, made["unlike"] / "CLF", "CLF", 4, reduction_factor=8)
     for name, folder in made.items():
-        encoder, folder_of = (
-            load_encoder(str(folder)),
-            {"other base": "CLF", "unlike": "CLF", "trunk": "[CLF]"}.get(name, "PRX"),
-        )
+        encoder = load_encoder(str(folder))
+        folder_of = {"other base": "CLF", "unlike": "CLF", "trunk": "[CLF]"}.get(name, "PRX")
         format = folder_of.strip("[]")
         found = encoder.encode(TEXTS[:1], format)
         assert isinstance(encoder._loaded, TrunkEncoder) == (name in ("trunk", "reduction", "left out")), name
@@ -211,7 +191,7 @@ def test_the_trunk_takes_what_it_computes_and_the_library_the_rest(own, other_ba
     ],
 )
 def test_a_configuration_that_does_not_fit_is_refused_before_weights_are_read(own, change, message):
-    rewrite(own / "[CLF]" / "adapter_config.json", **change)
+    changed(own / "[CLF]" / "adapter_config.json", **change)
     with pytest.raises(ConfigError, match=message):
         _ = load_encoder(str(own)).fingerprint
 
@@ -235,7 +215,7 @@ def test_weights_that_do_not_fit_the_base_are_refused(own, tmp_path):
     shutil.rmtree(own / "[CLF]")
     shutil.copytree(own / "PRX", own / "[CLF]")
     refused(own, "adapter 'PRX' is for PRX, not for CLF")
-    rewrite(own / "[CLF]" / "adapter_config.json", name="mine")
+    changed(own / "[CLF]" / "adapter_config.json", name="mine")
     refused(own, "two task formats have the same adapter weights")
     save_file({key: value * 0 for key, value in tensors.items()}, own / "[CLF]" / "adapter.safetensors")
     refused(own, "with adapter CLF the model says what the base model says", "RGN")
@@ -250,7 +230,7 @@ def test_a_head_beside_the_adapter_is_never_read(own, trees):
     model.add_classification_head("CLF", num_labels=2)
     model.save_head(str(own / "[CLF]"), "CLF", use_safetensors=False)
     (head,) = (own / "[CLF]").glob("*head*.bin")
-    head.write_bytes(pickle.dumps({"x": Evil(own / "owned")}))
+    head.write_bytes(pickle.dumps({"x": tiny_models.Hostile(own / "owned")}))
     assert np.array_equal(vectors(own), before) and not (own / "owned").exists()
 
 
@@ -259,9 +239,8 @@ def test_folders_that_name_no_format_or_one_twice_or_a_fusion_are_refused(own):
         _ = load_encoder(str(own / "PRX")).fingerprint
     (own / "CLF_fusion").mkdir()
     (own / "CLF_fusion" / "adapter_fusion_config.json").write_text("{}")
-    with pytest.raises(
-        ConfigError, match=rf"{re.escape(str(own))}/CLF_fusion: fusion layers are read of models that scirep"
-    ):
+    said = rf"{re.escape(str(own))}/CLF_fusion: fusion layers are read of models that scirep"
+    with pytest.raises(ConfigError, match=said):
         load_encoder(str(own))
     shutil.rmtree(own / "CLF_fusion")
     shutil.copytree(own / "PRX", own / "proximity")
@@ -270,7 +249,7 @@ def test_folders_that_name_no_format_or_one_twice_or_a_fusion_are_refused(own):
     (own / "proximity").rename(own / "mine")
     with pytest.raises(ConfigError, match="two adapters for PRX: PRX and mine"):  # its configuration says so
         load_encoder(str(own))
-    rewrite(own / "mine" / "adapter_config.json", name="mine")
+    changed(own / "mine" / "adapter_config.json", name="mine")
     with pytest.raises(ConfigError, match="which task format is this adapter for"):
         load_encoder(str(own))
     for name in ("mine", "PRX"):
@@ -280,16 +259,13 @@ def test_folders_that_name_no_format_or_one_twice_or_a_fusion_are_refused(own):
     refused(own, "has no adapter for PRX; it has CLF, RGN, QRY", "PRX")
 
 
-# -------------------------------------------------------------------------------------------- pickles, fingerprints
-
-
 def test_a_pickle_converts_to_safetensors_with_the_same_vectors_and_a_hostile_one_never_runs(
     trees, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
     own = shutil.copytree(trees / "bin", tmp_path / "own")
     before, evil = vectors(own), shutil.copytree(own, tmp_path / "evil")
-    (evil / "[CLF]" / "pytorch_adapter.bin").write_bytes(pickle.dumps({"x": Evil(tmp_path / "owned")}))
+    (evil / "[CLF]" / "pytorch_adapter.bin").write_bytes(pickle.dumps({"x": tiny_models.Hostile(tmp_path / "owned")}))
     refused(evil, "no readable adapter weights")
     assert not (tmp_path / "owned").exists()
     shutil.rmtree(own / "[CLF]")
@@ -308,7 +284,7 @@ def test_the_fingerprint_names_base_adapters_and_which_is_whose(own, trees):
     prints.append(load_encoder(f"{own}@mean").fingerprint)
     base, renamed = TransformersEncoder("x", str(own), "cls"), {}
     for format, other in zip(FORMATS, (*FORMATS[1:], FORMATS[0]), strict=True):
-        rewrite(own / NAMES[format] / "adapter_config.json", name="mine")
+        changed(own / NAMES[format] / "adapter_config.json", name="mine")
         renamed[other] = str(shutil.move(own / NAMES[format], own / f"mine{other}"))
     prints.append(AdaptedEncoder(base, renamed).fingerprint)  # the same adapters, each for another format
     path = own / "mineCLF" / "adapter.safetensors"

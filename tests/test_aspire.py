@@ -110,9 +110,6 @@ def test_names():
             aspire.sentence_encoder(name)
 
 
-# ---------------------------------------------------------------------------------------------------------- sentences
-
-
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
@@ -132,9 +129,6 @@ def test_a_paper_has_its_own_sentences_or_those_that_are_found(text, sentences):
     assert split(text) == sentences
     assert aspire.document(Paper("1", "T", text)) == ("T", sentences)
     assert aspire.document(Paper("1", "T", text, sentences=("One. Two.",), labels=("x",))) == ("T", ("One. Two.",))
-
-
-# ----------------------------------------------------------------------------------------------------------- matching
 
 
 def matcher(match: str, **table) -> SentenceMatcher:
@@ -202,9 +196,6 @@ def test_transport_sees_all_sentences_where_the_best_pair_sees_one():
     assert np.argmax(matcher("ts", **table).scores("q", ["a", "b"])) == 0
     assert np.argmax(matcher("ot", **table).scores("q", ["a", "b"])) == 1
     assert matcher("ot", **table).scores("q", ["a", "b"]) == pytest.approx([-15, -1], abs=0.1)
-
-
-# -------------------------------------------------------------------------------------------------------------- a task
 
 
 def task() -> Task:

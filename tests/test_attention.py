@@ -121,9 +121,6 @@ def test_documents_of_one_length_are_written_out_some_at_a_time(monkeypatch, con
             assert sizes == parts
 
 
-# ---- which -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def unasked(tmp_path, monkeypatch):
     """A home without a choice, and a measurement that says `fused` and how often it was made."""

@@ -46,9 +46,6 @@ def tokens(root: Path):
     return wordpieces(training_texts(root), 3000)
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
 def test_word_pieces_are_berts_and_the_same_every_time(tokens, root):
     again = wordpieces(training_texts(root), 3000)
     assert again.tokenizer.get_vocab() == tokens.tokenizer.get_vocab()
@@ -114,9 +111,6 @@ def test_token_vectors_are_one_long_and_words_of_every_text_are_quiet():
     assert bees @ flowers > 3 * abs(bees @ law)
 
 
-# --- what it starts as ------------------------------------------------------------------------------------------------
-
-
 def test_at_first_the_vector_is_about_the_mean_of_the_tokens(tokens, root):
     texts = list(training_texts(root))[:120]
     vectors = token_vectors(texts, tokens, 32, seed=0)
@@ -128,9 +122,6 @@ def test_at_first_the_vector_is_about_the_mean_of_the_tokens(tokens, root):
     mean = np.stack([vectors[ids].mean(0) for ids in documents])
     apart = [np.linalg.norm(x[:, None] - x[None], axis=2)[np.triu_indices(len(x), 1)] for x in (found, mean)]
     assert np.corrcoef(*apart)[0, 1] > 0.9
-
-
-# --- citations --------------------------------------------------------------------------------------------------------
 
 
 def test_negatives_by_field_are_four_near_two_far_four_cited_by_what_is_cited():
@@ -172,9 +163,6 @@ def test_the_citation_task_is_of_the_negatives_asked_for(root, tokens):
     assert published.documents.lengths.max() == 32
     with pytest.raises(ConfigError, match="valid are specter, specter2"):
         citation_task(root, tokens, "scincl", 32, seed=0)  # type: ignore[arg-type]
-
-
-# --- the whole --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

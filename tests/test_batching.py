@@ -10,7 +10,6 @@ import pytest
 from counted import calls, peak
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripts import alone
 
 from scirep_core.data.readers.scirepeval import RankedQuery
 from scirep_core.kit.errors import ConfigError
@@ -29,9 +28,6 @@ def stream(sizes, batch, mixing, seed, steps) -> list[tuple[str, int]]:
 
 def of_task(rows: list[tuple[str, int]], name: str) -> list[int]:
     return [row for task, row in rows if task == name]
-
-
-# --- the plan ---------------------------------------------------------------------------------------------------------
 
 
 @given(PLANS)
@@ -158,16 +154,6 @@ def test_impossible_plans_are_refused(change, says):
         plan(**({"sizes": {"fos": 3}, "batch": 2, "mixing": "equal", "seed": 0, "step": 0} | change))
 
 
-def test_training_machines_need_no_reader_of_data():
-    code = """import sys; before = set(sys.modules); import scirep_core.training.batching, scirep_core.training.losses
-heavy = {'pyarrow', 'transformers', 'adapters', 'filelock', 'platformdirs', 'yaml'} - {m.split('.')[0] for m in before}
-print({m.split('.')[0] for m in sys.modules} & heavy, 'scirep_core.data' in sys.modules)"""
-    assert alone(code).strip() == "set() False"
-
-
-# --- triplets ---------------------------------------------------------------------------------------------------------
-
-
 def ranked(*scores: int, query: str = "q") -> RankedQuery:
     papers = tuple(Paper(f"c{i}", f"title {i}", "") for i in range(len(scores)))
     return RankedQuery(Paper(query, "query", ""), papers, scores)
@@ -200,9 +186,6 @@ def test_graded_triplets_use_candidates_evenly_and_depend_on_seed_and_query_alon
     first = triplets_of(ranked(*(3, 2, 1, 0) * 5))
     assert first != triplets_of(ranked(*(3, 2, 1, 0) * 5), seed=1)
     assert first != triplets_of(ranked(*(3, 2, 1, 0) * 5, query="r"))
-
-
-# --- titles -----------------------------------------------------------------------------------------------------------
 
 
 def test_five_in_a_hundred_papers_lose_their_abstract():

@@ -45,9 +45,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_book.shared(tmp_path_factory)[1]
 
 
-# ---- reading chapters -----------------------------------------------------------------------------------------------
-
-
 def test_contents_follow_parts_and_order(executed: Path, tmp_path: Path) -> None:
     found = book.assemble(executed, tmp_path / "source")
     toc = yaml.safe_load((tmp_path / "source" / "_toc.yml").read_text())
@@ -165,9 +162,6 @@ def test_where_a_chapter_belongs_is_said_in_words(section: str, said: str) -> No
     assert book._place(section) == said
 
 
-# ---- building -------------------------------------------------------------------------------------------------------
-
-
 def test_site_is_whole(built: Path) -> None:
     page = (built / "csfcube" / "first.html").read_text(encoding="utf-8")
     assert "First" in page and "n = 1" not in page
@@ -196,9 +190,7 @@ class BuiltAgain(Exception):
     """Jupyter Book is called."""
 
 
-def test_only_what_changed_the_book_builds_it_again(
-    built: Path, executed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_what_changed_the_book_builds_it_again(built, executed, tmp_path, monkeypatch):
     def called(*_: object) -> Path:
         raise BuiltAgain
 
@@ -247,8 +239,6 @@ def test_failed_build_keeps_the_last_good_book(built: Path, executed: Path, tmp_
     assert sorted(p.name for p in tmp_path.iterdir()) == ["embedded", "html", "html.log"]
 
 
-# ---- what the check finds -------------------------------------------------------------------------------------------
-
 CLEAN = """<!DOCTYPE html><html lang="en"><head><title>t</title><link rel="stylesheet" href="a.css"></head><body><h1>One</h1>
 <h2 id="two">Two</h2><p><a href="https://example.org/">out</a> <a href="#two">in</a> <a href="b.html#x">b</a>
 <a download="f.csv" href="data:text/csv;base64,YQ==">csv</a></p><label for="n">N</label><input id="n">
@@ -294,17 +284,13 @@ def test_check_finds_a_planted_fault_and_no_other(plant: str, tmp_path: Path) ->
 def test_check_reads_style_sheets_and_language(tmp_path: Path) -> None:
     (tmp_path / "i.png").write_bytes(b"")
     (tmp_path / "a.html").write_text("<html><h1>A</h1></html>")
-    (tmp_path / "a.css").write_text(
-        "@font-face { src: url('https://fonts.example.org/f.woff2'), url(gone.woff2), url(i.png), url(data:,x) }"
-    )
+    sources = "url('https://fonts.example.org/f.woff2'), url(gone.woff2), url(i.png), url(data:,x)"
+    (tmp_path / "a.css").write_text(f"@font-face {{ src: {sources} }}")
     assert sorted(f.split(": ", 1)[1] for f in book.check(tmp_path)) == [
         "<html> does not say its language",
         "fetches gone.woff2, which is not in the site",
         "fetches https://fonts.example.org/f.woff2 from outside the site",
     ]
-
-
-# ---- vendored files -------------------------------------------------------------------------------------------------
 
 
 def test_vendored_files_are_the_ones_listed_and_fit_the_installed_packages() -> None:

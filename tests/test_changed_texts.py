@@ -31,9 +31,6 @@ def by(rows):
     return {(row.split, row.metric): row for row in rows}
 
 
-# ---- Table 7 ---------------------------------------------------------------------------------------------------------
-
-
 def test_table_7_comes_out_but_for_its_slips():
     # the chunker is trained for seconds, and test_linguistics.py asks it itself
     phrases = ["contextual", "nlp", "computer programs", "language models", "robust embeddings"]
@@ -61,9 +58,8 @@ def judged(code, seed=0, **fields):
     own = {"title": made.title, "abstract": made.abstract}
     if code == "T_A_WS":
         own = {example.BOTH: f"{made.title}. {made.abstract}".replace(" ", "_")}
-    printed = {
-        field: Printed("neighbours", "TN-T7", code, field, text, "", "") for field, text in (fields or own).items()
-    }
+    given = (fields or own).items()
+    printed = {field: Printed("neighbours", "TN-T7", code, field, text, "", "") for field, text in given}
     return example.judge(code, printed, made, title, abstract)[0]
 
 
@@ -81,9 +77,6 @@ def test_what_our_codes_draw_is_one_of_what_they_can_draw(code):
 ])  # fmt: skip
 def test_a_print_that_the_rule_cannot_give_is_not_one_of_many(code, field, text):
     assert judged(code, **{field: text}) == example.ODD
-
-
-# ---- what is measured ------------------------------------------------------------------------------------------------
 
 
 def test_papers_that_a_code_applies_to_and_why_not():
@@ -124,9 +117,6 @@ def test_letters_nouns_and_opposites_are_those_of_the_texts():
     }  # fmt: skip
     assert texts._replaced(asked, parsed, {}) == []
     assert [r.value for r in texts._added(asked, parsed, {"p": Text("Old model models words", "")})] == [2]
-
-
-# ---- what encoders see -----------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -170,12 +160,8 @@ def test_case_and_white_space_are_no_ops_for_an_encoder_that_lowers(reads, lower
 def test_an_input_is_compared_as_far_as_it_is_read():
     first, second = Paper("a", "one two three", "four"), Paper("b", "one two three", "five")
     encoder = Letters("short", True, 3)
-    assert (
-        texts.inputs(encoder, [first]) == texts.inputs(encoder, [second]) and texts.inputs(Letters(), [first]) is None
-    )
-
-
-# ---- categories, Table 8 ---------------------------------------------------------------------------------------------
+    assert texts.inputs(encoder, [first]) == texts.inputs(encoder, [second])
+    assert texts.inputs(Letters(), [first]) is None
 
 
 @pytest.mark.parametrize(("code", "value", "half", "by_rule", "settled"), [

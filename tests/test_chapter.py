@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from scirep_core import results
-from scirep_core.kit.errors import ConfigError, DataError, NumericError
+from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter, start
 from scirep_core.results import Result, anchor, provenance, read_results
@@ -171,16 +171,6 @@ def test_provenance_names_the_gpu_that_torch_sees_and_none_without_torch(monkeyp
         assert provenance()["device"].endswith(ends)
     monkeypatch.delitem(sys.modules, "torch")
     assert provenance()["device"].endswith(cores) and "torch" not in sys.modules, "to ask for the device loads nothing"
-
-
-@pytest.mark.parametrize(("text", "says"), [
-    ('{"task": "t", "valeu": 1}\n', r"rows.jsonl:1: unknown field 'valeu'.*did you mean 'value'"),
-    ('{"task": "t"}\n', r"rows.jsonl:1: not a result row"),
-])  # fmt: skip
-def test_a_bad_result_row_names_file_and_line(tmp_path, text, says):
-    (tmp_path / "rows.jsonl").write_text(text)
-    with pytest.raises(DataError, match=says):
-        read_results(tmp_path / "rows.jsonl")
 
 
 def test_numbers_of_a_mean_and_of_a_concatenation_have_places_of_their_own():

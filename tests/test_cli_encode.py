@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib.util
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -16,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counted import peak
-from small_files import contents
+from small_files import contents, jsonl
 from test_embed import Letters, expected, words
 from tiny_models import bert
 
@@ -24,7 +22,6 @@ from scirep_core import load_encoder
 from scirep_core.bench.given import read_vectors
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.vectors import encoding, scale
-from scirep_core.encoders.vectors import folder as vector_folder
 from scirep_core.encoders.vectors.encoding import Reading, plan, records, scan
 from scirep_core.encoders.vectors.folder import encode_folder, read_vector_folder, vector_shards
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, NumericError
@@ -37,17 +34,8 @@ def encode(scirep, source: object, *given: object, encoder: str = "minilm") -> t
     return scirep("encode", "--encoder", encoder, "--format", "PRX", "--papers", source, *given)
 
 
-def write(path: Path, rows) -> Path:
-    text = "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows)
-    if path.suffix == ".gz":
-        path.write_bytes(gzip.compress(text.encode()))
-    else:
-        path.write_text(text)
-    return path
-
-
 def papers(folder: Path, count: int = 25, name: str = "papers.jsonl") -> Path:
-    return write(folder / name, [{"paper_id": f"p{i}", "title": t} for i, t in enumerate(words(count))])
+    return jsonl(folder / name, [{"paper_id": f"p{i}", "title": t} for i, t in enumerate(words(count))])
 
 
 def fill(source: Path, out: Path, per_shard: int = 10, encoder=None, format="PRX", reading=None):
@@ -69,7 +57,7 @@ ROWS = [
 
 
 def test_a_file_and_a_folder_hold_ids_and_vectors_and_speed_is_told_of_what_was_computed_alone(scirep, tmp_path):
-    source, out = write(tmp_path / "p.jsonl", ROWS), tmp_path / "v.npz"
+    source, out = jsonl(tmp_path / "p.jsonl", ROWS), tmp_path / "v.npz"
     code, printed, said = encode(scirep, source, "--out", out, "--json")
     told = json.loads(printed)
     assert (code, told["papers"], told["dim"], told["format"]) == (0, 4, 384, "PRX")
@@ -86,72 +74,57 @@ def test_a_file_and_a_folder_hold_ids_and_vectors_and_speed_is_told_of_what_was_
     assert np.abs(read_vector_folder(tmp_path / "out")[1] - exact).max() < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("options", "texts"),
-    [
-        ([], ["On swarms [SEP] We count.", "Parsing", "", "swarm birds"]),
-        (["--fields", "title,venue,year"], ["On swarms [SEP] Birds [SEP] 2019", "Parsing", "", "swarm birds"]),
-        (["--fields", "title,year", "--float-years"], ["On swarms [SEP] 2019.0", "Parsing", "", "swarm birds"]),
-    ],
-)
-def test_dry_run_prints_the_exact_texts_and_loads_no_model(scirep, tmp_path, monkeypatch, options, texts):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # specter's weights are not here
-    source = write(tmp_path / "p.jsonl.gz", ROWS)
-    code, out, _ = encode(scirep, source, "--dry-run", *options, encoder="specter")
+@pytest.mark.parametrize(("encoder", "options", "texts"), [
+    ("specter", [], ["On swarms [SEP] We count.", "Parsing", "", "swarm birds"]),
+    ("specter", ["--fields", "title,venue,year"], ["On swarms [SEP] Birds [SEP] 2019", "Parsing", "", "swarm birds"]),
+    ("specter", ["--fields", "title,year", "--float-years"], ["On swarms [SEP] 2019.0", "Parsing", "", "swarm birds"]),
+    ("e5", [], ["query: On swarms [SEP] We count.", "query: Parsing", "query: ", "query: swarm birds"]),
+    ("e5", ["--to-find"], ["passage: On swarms [SEP] We count.", "passage: Parsing", "passage: ", "query: swarm birds"]),
+])  # fmt: skip
+def test_dry_run_prints_the_exact_texts_and_loads_no_model(scirep, tmp_path, monkeypatch, encoder, options, texts):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # the weights are not here
+    source = jsonl(tmp_path / "p.jsonl.gz", ROWS)
+    code, out, _ = encode(scirep, source, "--dry-run", *options, encoder=encoder)
     assert code == 0
     assert [json.loads(line) for line in out.splitlines()] == [
         {"paper_id": key, "text": text} for key, text in zip("a7cq", texts, strict=True)
     ]
 
 
-def test_prefixes_of_the_recipe_are_put_before_papers_and_queries(scirep, tmp_path):
-    source = write(tmp_path / "p.jsonl", [ROWS[0], ROWS[3]])
-    for options, start in (((), "query: "), (("--to-find",), "passage: ")):
-        _, out, _ = encode(scirep, source, "--dry-run", *options, encoder="e5")
-        found = [json.loads(line)["text"] for line in out.splitlines()]
-        assert found == [f"{start}On swarms [SEP] We count.", "query: swarm birds"]
-
-
-@pytest.mark.parametrize(
-    ("rows", "reason"),
-    [
-        (['{"paper_id": "a", "title": "x"}', '{"paper_id": "b"'], r":2: not a JSON object"),
-        (['{"title": "x"}'], r":1: field 'paper_id' is missing"),
-        (['{"paper_id": "", "title": "x"}'], r":1: '' is no id"),
-        (['{"paper_id": "a\\u0000", "title": "x"}'], r":1: .* is no id"),
-        (['{"paper_id": true, "title": "x"}'], r":1: field 'paper_id' must be"),
-        (['{"paper_id": "a", "name": "x"}'], r":1: none of title, abstract is there. Present: name, paper_id"),
-        (['{"paper_id": "a", "title": 3}'], r":1: field 'title' must be str"),
-        (['{"paper_id": "a", "title": "x"}', "", '{"paper_id": "a", "title": "y"}'],
-         r":3: paper_id 'a' is there twice \(first on line 1\). Keep one line per paper"),
-        (['{"paper_id": "1", "title": "x"}', '{"doc_id": 1, "title": "y"}'], r":2: paper_id '1' is there twice"),
-        (["", " "], r": no papers in the file. Give JSON lines"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "reason"), [
+    (['{"paper_id": "a", "title": "x"}', '{"paper_id": "b"'], r":2: not a JSON object"),
+    (['{"title": "x"}'], r":1: field 'paper_id' is missing"),
+    (['{"paper_id": "", "title": "x"}'], r":1: '' is no id"),
+    (['{"paper_id": "a\\u0000", "title": "x"}'], r":1: .* is no id"),
+    (['{"paper_id": true, "title": "x"}'], r":1: field 'paper_id' must be"),
+    (['{"paper_id": "a", "name": "x"}'], r":1: none of title, abstract is there. Present: name, paper_id"),
+    (['{"paper_id": "a", "title": 3}'], r":1: field 'title' must be str"),
+    (['{"paper_id": "a", "title": "x"}', "", '{"paper_id": "a", "title": "y"}'],
+     r":3: paper_id 'a' is there twice \(first on line 1\). Keep one line per paper"),
+    (['{"paper_id": "1", "title": "x"}', '{"doc_id": 1, "title": "y"}'], r":2: paper_id '1' is there twice"),
+    (["", " "], r": no papers in the file. Give JSON lines"),
+])  # fmt: skip
 @pytest.mark.parametrize("target", ["v.npz", "folder", "--dry-run"])
 def test_faults_of_the_input_name_file_and_line_and_write_nothing(scirep, tmp_path, rows, reason, target):
-    source, out = write(tmp_path / "p.jsonl", rows), tmp_path / target
+    source, out = jsonl(tmp_path / "p.jsonl", rows), tmp_path / target
     code, printed, error = encode(scirep, source, *([target] if target == "--dry-run" else ["--out", out]))
     assert (code, printed) == (2, "")
     assert re.search(r"p\.jsonl" + reason, error), error
     assert not out.exists() or not contents(out)
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--format", "PRXX"], "did you mean 'PRX'"),
-        (["--encoder", "minilmm"], "did you mean 'minilm'"),
-        (["--engine", "rai"], "did you mean 'ray'"),
-        (["--fields", "titel"], "did you mean 'title'"),
-        (["--fields", "title,title"], "a field is there twice"),
-        (["--out", "v.parquet"], "vectors are written as FILE.npz, or to a folder"),
-        (["--out", "v.npz", "--engine", "ray"], "fills folders"),
-        (["--papers", "absent.jsonl"], "absent.jsonl: file not found"),
-        (["--dtype", "float8"], "unknown dtype 'float8'"),
-        (["--shard", "0"], "greater than or equal to 1"),
-    ],
-)
+@pytest.mark.parametrize(("options", "reason"), [
+    (["--format", "PRXX"], "did you mean 'PRX'"),
+    (["--encoder", "minilmm"], "did you mean 'minilm'"),
+    (["--engine", "rai"], "did you mean 'ray'"),
+    (["--fields", "titel"], "did you mean 'title'"),
+    (["--fields", "title,title"], "a field is there twice"),
+    (["--out", "v.parquet"], "vectors are written as FILE.npz, or to a folder"),
+    (["--out", "v.npz", "--engine", "ray"], "fills folders"),
+    (["--papers", "absent.jsonl"], "absent.jsonl: file not found"),
+    (["--dtype", "float8"], "unknown dtype 'float8'"),
+    (["--shard", "0"], "greater than or equal to 1"),
+])  # fmt: skip
 def test_wrong_options_are_one_clear_line(scirep, tmp_path, monkeypatch, options, reason):
     monkeypatch.chdir(tmp_path)
     papers(tmp_path, 2)
@@ -187,7 +160,7 @@ def test_a_folder_holds_the_input_in_its_order_and_a_second_run_changes_nothing(
 
 
 def test_texts_that_repeat_are_encoded_once_and_years_are_written_as_asked(tmp_path):
-    source = write(tmp_path / "p.jsonl", [{"paper_id": i, "title": "x", "year": 2019} for i in range(3000)])
+    source = jsonl(tmp_path / "p.jsonl", [{"paper_id": i, "title": "x", "year": 2019} for i in range(3000)])
     for reading, text in ((None, "x"), (Reading(("title", "year")), "x. 2019"),
                           (Reading(("title", "year"), float_years=True), "x. 2019.0")):  # fmt: skip
         encoder = Letters()
@@ -249,14 +222,13 @@ def test_a_folder_made_otherwise_is_refused_naming_what_differs(tmp_path):
         fill(source, tmp_path / "mine")
 
 
-def test_100_of_100_flipped_bits_are_noticed_before_use_and_mended(tmp_path, caplog):
+def test_a_flipped_bit_is_noticed_before_use_and_mended(tmp_path, caplog):
     source, out, encoder = papers(tmp_path), tmp_path / "Mr. Smith's" / "out", Letters()
     fill(source, out, encoder=encoder)
-    before, rng = contents(out), random.Random(3)
-    for _ in range(100):
-        path = rng.choice(sorted((out / "shards").iterdir()))
+    before = contents(out)
+    for path in sorted((out / "shards").iterdir()):  # every bit of a shard: test_store.py
         content = bytearray(path.read_bytes())
-        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        content[len(content) // 2] ^= 1
         path.write_bytes(content)
         with pytest.raises(CacheError, match=rf"^{re.escape(str(path))}: .*\. Run the same `scirep encode` again"):
             read_vector_folder(out)
@@ -340,24 +312,12 @@ def test_a_plan_that_another_writes_while_the_folder_is_listed_is_taken(tmp_path
     assert contents(out) == contents(tmp_path / "alone")
 
 
-def test_the_input_is_read_once_and_forward(tmp_path, monkeypatch):
-    source, out, encoder = papers(tmp_path, 60), tmp_path / "out", Letters()
-    made = plan(source, out, encoder, "PRX", per_shard=10)
-    opened, plain = [], vector_folder.raw_lines
-    monkeypatch.setattr(vector_folder, "raw_lines", lambda path: opened.append(path) or plain(path))
-    read = vector_folder.reader(source, made, encoder)
-    assert [next(iter(read(i))).paper_id for i in (0, 1, 3, 5)] == ["p0", "p10", "p30", "p50"]
-    assert len(opened) == 1
-    assert read(2)[0].paper_id == "p20"
-    assert len(opened) == 2
-
-
 def test_memory_does_not_grow_with_the_corpus(tmp_path, monkeypatch):
     monkeypatch.setattr(Letters, "encode", lambda self, texts, format: np.zeros((len(texts), 4), dtype=np.float32))
 
     def held(count):
         rows = ({"paper_id": i, "title": f"title {i} " * 20} for i in range(count))
-        source = write(tmp_path / f"{count}.jsonl", rows)
+        source = jsonl(tmp_path / f"{count}.jsonl", rows)
         return peak(lambda: fill(source, tmp_path / str(count), 500))
 
     small, large = held(1000), held(6000)
@@ -369,8 +329,8 @@ def test_short_hashes_that_collide_are_no_duplicates_and_half_characters_are_men
     assert scan(papers(tmp_path, 25), Recipe(), Reading(), 10)[2].papers == 5
     with pytest.raises(DataError, match="'p3' is there twice"):
         rows = [{"paper_id": f"p{i % 7}", "title": "x"} for i in (0, 3, 1, 10)]
-        scan(write(tmp_path / "twice.jsonl", rows), Recipe(), Reading())
-    source = write(tmp_path / "p.jsonl", ['{"paper_id": "a", "title": "x\\ud835", "abstract": "b\\u0000c"}'])
+        scan(jsonl(tmp_path / "twice.jsonl", rows), Recipe(), Reading())
+    source = jsonl(tmp_path / "p.jsonl", ['{"paper_id": "a", "title": "x\\ud835", "abstract": "b\\u0000c"}'])
     assert [record.text for record in records(source, Recipe(), Reading())] == ["x\ufffd [SEP] b\0c"]
 
 

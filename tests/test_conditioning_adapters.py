@@ -74,6 +74,10 @@ def first_of(format):
     return Fuse(format, *(other for other in FORMATS if other != format))
 
 
+def said(model: Conditioned, formats):
+    return tiny_models.hidden_states(model, DOCUMENTS, formats)
+
+
 def said_by_the_library(model, active):
     """Return last hidden states of each document, by the active adapter or fusion."""
     model.set_active_adapters(active)
@@ -81,23 +85,9 @@ def said_by_the_library(model, active):
         return [model(input_ids=torch.tensor([document])).last_hidden_state[0] for document in DOCUMENTS]
 
 
-def said(model: Conditioned, formats):
-    """Return last hidden states of each document in the given order."""
-    with torch.inference_mode():
-        batch = model.pack(DOCUMENTS, formats)
-        parts = model.hidden(batch).split([run.length for run in batch.runs for _ in range(run.size)])
-    out = [None] * len(parts)
-    for place, part in zip(batch.order.tolist(), parts, strict=True):
-        out[place] = part
-    return out
-
-
 def difference(one, other):
     assert [a.shape for a in one] == [b.shape for b in other]
     return max((a - b).abs().max().item() for a, b in zip(one, other, strict=True))
-
-
-# -------------------------------------------------------------------------------------------- folders, there and back
 
 
 @pytest.mark.parametrize("kind", ["bottleneck", "fusion"])
@@ -193,9 +183,6 @@ def test_codes_of_a_foreign_tokenizer_in_another_order_keep_their_rows(tmp_path)
     assert len(back["bert.embeddings.word_embeddings.weight"]) == 61  # 60 is a word
     with pytest.raises(ConfigError, match=r"tokens \[500\], and there are"):
         parted(tensors, [500])
-
-
-# ----------------------------------------------------------------------------------------------- what holds for each
 
 
 def test_fusion_is_put_over_trained_adapters_which_it_leaves():

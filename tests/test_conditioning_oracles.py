@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 import torch
+from tiny_models import hidden_states
 from torch import Tensor
 
 from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, conditioning
@@ -78,17 +78,6 @@ def told(of: Conditioned, documents: list[list[int]], formats: list[str]) -> Ten
     return of(of.pack(documents, formats))
 
 
-def each(of: Conditioned, documents: list[list[int]], formats: list[str]) -> Iterator[tuple[int, Tensor]]:
-    """Yield (document, its hidden states (length, dim)) of one batch of all."""
-    batch = of.pack(documents, formats)
-    with torch.no_grad():
-        states = of.hidden(batch)
-    assert states.shape == (len(batch.ids), of.trunk.shape.hidden_size)
-    starts = batch.starts.tolist()
-    for place, document in enumerate(batch.order.tolist()):
-        yield document, states[starts[place] : starts[place + 1]]
-
-
 # ---- experts: each route is a plain BERT ------------------------------------------------------------------------------
 
 
@@ -112,7 +101,7 @@ def test_each_route_is_the_plain_bert_that_holds_its_experts(kind, routes):
     of, documents = model(kind, routes), ragged()
     formats = mixed(len(documents), routes)
     berts = {name: plain_bert(of, of.conditioning.route(name)) for name in routes}
-    for document, states in each(of, documents, formats):
+    for document, states in enumerate(hidden_states(of, documents, formats)):
         ids = torch.tensor([documents[document]])
         with torch.no_grad():
             expected = {name: bert(ids).last_hidden_state[0] for name, bert in berts.items()}
@@ -210,11 +199,10 @@ def test_equal_to_a_reference_of_its_own(kind):
     formats = mixed(len(documents))
     if kind == "prefix":  # it starts where Instruction is, and says something
         start = model(kind, shake=False)
-        made, same, untold = (
-            told(m, documents, formats) for m in (start, beside("instruction", start), beside("plain", start))
-        )
+        starts = (start, beside("instruction", start), beside("plain", start))
+        made, same, untold = (told(m, documents, formats) for m in starts)
         assert (made - same).abs().max() <= 1e-6 and (made - untold).abs().max() > 1e-2
-    for document, states in each(of, documents, formats):
+    for document, states in enumerate(hidden_states(of, documents, formats)):
         with torch.no_grad():
             expected = [REFERENCES[kind](of, documents[document], route) for route in range(4)]
         right = of.conditioning.route(formats[document])
@@ -251,7 +239,7 @@ def test_batch_order_routes_and_reading_change_nothing_and_the_format_everything
     if of.apart and exact:
         assert (other - whole).abs().amax(1).min() > 1e-2  # every document is told
     if not of.conditioning.shared_pass:  # which reads one token a route
-        states = dict(each(of, documents, formats))
+        states = dict(enumerate(hidden_states(of, documents, formats)))
         of.pooling = "mean"
         mean, place = told(of, documents, formats), of.conditioning.read_at
         assert all((whole[i] - x[place]).abs().max() <= most for i, x in states.items())
@@ -295,9 +283,8 @@ def test_made_ready_to_run_it_gives_the_same_vectors_and_states(kind, dtype, ang
     documents, formats = given(of)
     quick = ready(copy.deepcopy(of), dtype, "cpu")
     with torch.inference_mode():
-        (expected, states), (found, made) = (
-            (m(b), m.hidden(b)) for m in (of, quick) for b in [m.pack(documents, formats)]
-        )
+        batches = [(m, m.pack(documents, formats)) for m in (of, quick)]
+        (expected, states), (found, made) = ((m(batch), m.hidden(batch)) for m, batch in batches)
     for one, other in ((expected, found), (states, made)):
         assert one.shape == other.shape
         assert (one - other).abs().max() <= near

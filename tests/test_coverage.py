@@ -1,15 +1,13 @@
 """Coverage has no hole: every exhibit has a state and a place, and no chapter claims what it does not hold.
 
-The inventory is checked against the list of exhibits where that is at hand (beside the folder SCIREP_DATA_MIRROR names), and
-against a count of ids always; the chapters' own metadata against the inventory, both ways; the states against what is committed
-(results/, published/) and, where the book is built, against what its pages show.
+The inventory is checked against a count of ids; the chapters' own metadata against the inventory, both ways; the states against
+what is committed (results/, published/) and, where the book is built, against what its pages show.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,10 +30,6 @@ IDS = {"V1-T": 9, "V1-F": 2, "V1-C": 11, "V2-T": 11, "V2-F": 2, "V2-C": 14, "CS-
        "TN-F": 13, "TN-C": 13, "SM-T": 9, "SM-TA": 8, "SM-F": 1, "SM-C": 9}  # fmt: skip
 """How many tables, figures and claims of each paper there are; ids count from 1."""
 ROWS = coverage.exhibits()
-MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
-
-
-# ---- the inventory --------------------------------------------------------------------------------------------------
 
 
 def test_the_inventory_holds_exactly_the_known_ids_by_their_paper():
@@ -47,16 +41,6 @@ def test_the_inventory_holds_exactly_the_known_ids_by_their_paper():
     assert {row.id for row in ROWS if slugs[row.id[:2]] != row.paper} == set()
     # what cannot be computed at all is only quoted, but where an analogue is computed
     assert {row.id for row in ROWS if row.offline == "none" and row.state != "quoted"} == {"TN-T6"}
-
-
-def test_the_inventory_holds_exactly_the_list_of_exhibits():
-    path = Path(MIRROR).parent / "EXHIBITS.md" if MIRROR else None
-    if path is None or not path.is_file():
-        pytest.skip("no EXHIBITS.md beside SCIREP_DATA_MIRROR: the count of ids stands in for it")
-    row = r"^\| ((?:V1|V2|CS|TN|SM)-[TFC]A?)(\d+)(?:\.\.(\d+))? \|"
-    found = re.findall(row, path.read_text(encoding="utf-8"), re.MULTILINE)
-    listed = {f"{kind}{n}" for kind, first, last in found for n in range(int(first), int(last or first) + 1)}
-    assert listed == {row.id for row in ROWS}
 
 
 PLANTED: dict[str, dict[str, str]] = {
@@ -99,9 +83,6 @@ def test_another_header_or_a_short_row_is_refused(tmp_path: Path):
         coverage.exhibits(path)
 
 
-# ---- chapters and inventory, both ways -------------------------------------------------------------------------------
-
-
 class Notebook(NamedTuple):
     """What a chapter's source says of itself, and what is committed for it."""
 
@@ -130,8 +111,6 @@ def disagreements(rows: Sequence[Exhibit], chapters: Mapping[str, Notebook]) -> 
         yield from (f"{page} does not claim {one}, which the inventory gives it" for one in given - claimed)
         yield from (f"{page} claims {e} {n} times" for e, n in Counter(chapter.exhibits).items() if n > 1)
 
-
-# ---- states and what is committed ------------------------------------------------------------------------------------
 
 TABLES = {path.stem for path in published.FOLDER.glob("*/*.csv")}
 
@@ -196,8 +175,6 @@ def test_what_a_recorded_study_answers_is_not_left_at_arithmetic():
     assert stale == []
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------
-
 NUMBERS = {"CS-T2": ["o-published-csfcube-CS-T2-a", "o-b"], "CS-C3": ["o-c"]}
 AGREEMENT = Shown("Do <readers> agree?", NUMBERS, {"real": 50}, {"embedded": 1250})
 
@@ -261,9 +238,6 @@ def test_chapters_are_read_for_origins_and_rows(tmp_path: Path):
     assert found.recorded["real"] == 55 and found.recorded["embedded"] > 100
 
 
-# ---- the built book -------------------------------------------------------------------------------------------------
-
-
 def held(site: Path) -> dict[str, Shown]:
     """Return what the chapters of a built book hold, read from its pages and the rows beside them."""
     found = {}
@@ -318,9 +292,6 @@ def test_a_promise_that_no_page_keeps_is_found():
             assert any(fault.startswith(f"{row.id}:") for fault in faults), row.id
     assert any(fault.startswith("CS-C2: quoted only") for fault in faults)
     assert list(unshown(ROWS, {}, {})) == []
-
-
-# ---- search and filters ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

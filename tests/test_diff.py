@@ -189,7 +189,7 @@ def test_bad_input_is_one_line_and_exit_code_2(scirep, tmp_path):
         ((good, page), "is a page and"),
         ((good, empty), "neither a built site (index.html) nor result rows"),
         ((good, tmp_path / "papers.jsonl"), "papers.jsonl:1: not a result row"),
-        ((good, tmp_path / "typo.jsonl"), "did you mean 'value'"),
+        ((good, tmp_path / "typo.jsonl"), "typo.jsonl:1: unknown field 'valeu'. did you mean 'value'"),
         ((tmp_path / "one", tmp_path / "two"), "no file in common"),
         ((good, tmp_path / "one"), "no file of chapter csfcube/baselines"),
         ((good, tmp_path / "twice"), "both hold a"),

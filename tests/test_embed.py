@@ -73,9 +73,6 @@ def group(monkeypatch):
     return lambda size: monkeypatch.setattr(store_, "SHARD", size)
 
 
-# ---------------------------------------------------------------------------------------------------------- by text
-
-
 def test_vectors_come_in_the_given_order_and_are_computed_once(group):
     encoder, texts, seen = Letters(), ["cab", "abc", "zz", "abc", ""], []
     first = embed(encoder, texts, "PRX")
@@ -138,9 +135,6 @@ def test_what_is_no_list_of_texts_is_refused():
         embed(Letters(), ["x"], "PRXX")
     assert embed(Letters(), [], "PRX").shape == (0, 4)
     assert not folder_of(Letters(), "PRX").exists()
-
-
-# ---------------------------------------------------------------------------------------------------- damage, errors
 
 
 def test_100_of_100_flipped_bits_are_noticed_and_mended(group, caplog):
@@ -209,8 +203,6 @@ def test_a_store_that_cannot_be_written_is_one_clear_line(monkeypatch):
     with pytest.raises(CacheError, match="Permission denied"):
         embed(Letters(), ["x", "y"], "PRX")
 
-
-# -------------------------------------------------------------------------------------------------------- processes
 
 SHARED = """
 import sys, time, numpy as np, scirep_core.encoders.vectors.embed as e
@@ -282,9 +274,6 @@ def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
     with claims.FileLock(living), beside(folder / "bb.shard") as part:
         assert np.array_equal(embed(encoder, texts, "PRX"), expected(texts))
         assert sorted(p.name for p in folder.iterdir() if p.suffix != ".shard") == [part.name, "bb.claim"]
-
-
-# ----------------------------------------------------------------------------------------- keys, neighbours, memory
 
 
 class ByFormat(Letters):

@@ -47,11 +47,7 @@ def text_of(world, i):
 
 
 def asked(world, split, names=PRETRAINING):
-    """Return the queries of pre-training."""
     return {row.query for name in names for row in world.task(name).payload.rows(split)}
-
-
-# --- labels -----------------------------------------------------------------------------------------------------------
 
 
 def test_label_spaces_hold_the_whole_tree_and_definitions_where_published(world):
@@ -93,9 +89,6 @@ def test_name_matching_follows_the_rule(world):
         named = {k: f" {labels.normalised(label.name)} " for k, label in space.labels.items()}
         assert set(found) == {k for k, name in named.items() if any(name in text for text in whole)}
     assert sum(map(len, space.matched.values())) > len(texts) / 2
-
-
-# --- links, claims, readers -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
@@ -144,9 +137,6 @@ def test_recommendation_oracle_errs_only_as_far_as_readers_do(tmp_path, noise, l
 def test_each_plain_collection_has_240_papers_of_texts_of_their_own(world, name):
     texts = [(p.title, p.abstract) for p in world.task(name).texts()]
     assert len(set(texts)) == len(texts) == 240 and len({title for title, _ in texts}) > 0.9 * 240
-
-
-# --- pre-training -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", PRETRAINING)
@@ -201,9 +191,6 @@ def test_citation_negatives_are_cited_by_the_cited_only(world):
         for k in negative:
             assert k not in cites.of(query) and any(k in cites.of(c) for c in cites.of(query))
     assert 0.25 < hard / len(rows) < 0.45
-
-
-# --- MAPLE, small literatures, difficulty -----------------------------------------------------------------------------
 
 
 def test_maple_has_the_published_folders_and_they_read(world):

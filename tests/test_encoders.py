@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tiny_models
 from scripts import alone
-from tiny_models import WIDTH, bert, cache, mpnet, pipeline, roberta
+from tiny_models import WIDTH, bert, cache, changed, mpnet, pipeline, roberta
 
 from scirep_core import load_encoder
 from scirep_core.encoders import ENCODERS, settings
@@ -95,10 +95,6 @@ def plain(tmp_path_factory):
     return bert(tmp_path_factory.mktemp("plain") / "b")
 
 
-def changed(path, **change):
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-
-
 def test_a_hub_name_of_a_row_is_read_as_the_row():
     for name, spec in ENCODERS.items():
         if not spec.adapters and "/" in spec.model:
@@ -122,9 +118,6 @@ def test_a_name_of_the_registry_is_no_folder_of_that_name(tmp_path, monkeypatch)
     monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
     with pytest.raises(ConfigError, match=f"oagbert is on no hub.*{tmp_path / 'models' / 'oagbert'}"):
         _ = load_encoder("oagbert").fingerprint
-
-
-# ------------------------------------------------------------------------------------------- any folder's own statement
 
 
 def test_a_plain_folder_is_read_by_its_first_token_and_its_own_separator(tmp_path):
@@ -274,9 +267,6 @@ def test_a_folder_that_cannot_be_read_or_is_no_encoder_is_one_line(tmp_path):
         _ = load_encoder(str(tmp_path / "empty")).fingerprint
 
 
-# --------------------------------------------------------------------------------------------- fingerprint, settings
-
-
 def test_whatever_decides_vectors_changes_the_fingerprint_and_nothing_else_does(tmp_path):
     def print_of(name, **more):
         return load_encoder(str(name), **more).fingerprint
@@ -351,9 +341,6 @@ def test_the_gpu_gives_the_cpus_vectors(plain):
         on = load_encoder(name)
         assert on.device == "cuda"
         assert on.encode(texts, "PRX") == pytest.approx(load_encoder(name, device="cpu").encode(texts, "PRX"), abs=1e-4)
-
-
-# ------------------------------------------------------------------------------------------------- names of ensembles
 
 
 def test_signs_join_encoders_and_concatenation_joins_last(tmp_path):

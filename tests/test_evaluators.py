@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import pearsonr
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.metrics import accuracy_score, f1_score
-from small_tasks import IDS, all_tasks, save, vectors
+from small_tasks import IDS, all_tasks, save, values, vectors
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data import task as schema
@@ -31,15 +31,8 @@ def task(type_, payload, *metrics, similarity="l2") -> Task:
     return Task("t", type_, "PRX", metrics, payload, "folder", "", similarity=similarity)
 
 
-def values(found):
-    return {(row.split, row.metric): row.value for row in found}
-
-
 def cloud(n, dim=8):
     return [f"d{i}" for i in range(n)], np.random.default_rng(0).standard_normal((n, dim))
-
-
-# ------------------------------------------------------------------------------------------------ what holds for all
 
 
 @pytest.mark.parametrize("protocol", ["paper", "sound"])
@@ -115,8 +108,6 @@ def test_random_and_oracle_are_vectors_too(tmp_path):
     assert values(told) == values(evaluate(TASKS["proximity"], VECTORS)) and told[0].encoder == "oracle"
 
 
-# ------------------------------------------------------------------------------------------------------------ probes
-
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((260, 12))
 Y = (X @ RNG.standard_normal((12, 3)) + 3 * RNG.standard_normal((260, 3))).argmax(axis=1)
@@ -140,9 +131,8 @@ def test_fewer_folds_than_repeats_are_said():
 def test_solver_warnings_are_counted_and_none_reaches_the_caller():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        (row,) = probed(
-            (1e4 * Y).tolist(), "pearson", x=np.concatenate([X[:180], X[180:] / 100]) * 100, type_="regression"
-        )
+        x = np.concatenate([X[:180], X[180:] / 100]) * 100
+        (row,) = probed((1e4 * Y).tolist(), "pearson", x=x, type_="regression")
     assert "ConvergenceWarnings" in row.note
 
 
@@ -216,25 +206,20 @@ def test_very_many_values_get_the_normal_interval(monkeypatch):
     assert set(found) == {"low", "high"}
 
 
-# -------------------------------------------------------------------------------------- ranking, retrieval and labels
-
-
 @pytest.mark.parametrize(("similarity", "nearest"), [("l2", "near"), ("dot", "long"), ("cosine", "same")])
 def test_similarities_of_a_ranking(similarity, nearest):
-    table = {"q": [1.0, 0.0], "near": [1.0, 0.5], "long": [9.0, 7.0], "same": [5.0, 0.0]}
+    places = {"q": [1.0, 0.0], "near": [1.0, 0.5], "long": [9.0, 7.0], "same": [5.0, 0.0]}
+    table = {key: np.array(place) for key, place in places.items()}
     for target in ("near", "long", "same"):
         judged = schema.Judged(tuple(Qrel("q", key, int(key == target)) for key in ("near", "long", "same")))
-        (row,) = evaluate(
-            task("proximity", judged, "mrr"), {k: np.array(v) for k, v in table.items()}, similarity=similarity
-        )
+        (row,) = evaluate(task("proximity", judged, "mrr"), table, similarity=similarity)
         assert (row.value == 100) == (target == nearest)
 
 
 def test_retrieval_skips_queries_without_links_and_keeps_zero_grades_as_published():
     given = cloud(5)
-    tasked = task(
-        "retrieval", Pooled({"d0": {"d1": 1}, "d1": {}, "d2": {"d3": 0, "d4": -1}}, tuple(given[0])), "recall@5"
-    )
+    pooled = Pooled({"d0": {"d1": 1}, "d1": {}, "d2": {"d3": 0, "d4": -1}}, tuple(given[0]))
+    tasked = task("retrieval", pooled, "recall@5")
     found = [evaluate(tasked, given, protocol)[0] for protocol in ("paper", "sound")]
     assert [(row.n, row.value) for row in found] == [(2, 50.0), (1, 100.0)]
 
@@ -255,9 +240,6 @@ def test_label_ranking_says_what_it_lacks_and_has_a_row_of_name_matching_alone()
     assert list(values(found)) == [("test", "recall@1_name_match")]
     with pytest.raises(ConfigError, match=r"needs matched\.jsonl"):
         evaluate(replace(data, payload=replace(data.payload, matched={})), VECTORS, metrics=["recall@1_name_match"])
-
-
-# ------------------------------------------------------------------------------------------ authors, neighbours, pairs
 
 
 def blocks(n=8, spread=0.02):
@@ -301,9 +283,8 @@ def test_authors_are_cut_as_scikit_learn_cuts_them():
 
 
 def both_texts(ids, titles, wholes):
-    return {f"{k}/t": v for k, v in zip(ids, titles, strict=True)} | {
-        f"{k}/ta": v for k, v in zip(ids, wholes, strict=True)
-    }
+    kinds = (("t", titles), ("ta", wholes))
+    return {f"{key}/{kind}": v for kind, vectors_ in kinds for key, v in zip(ids, vectors_, strict=True)}
 
 
 def test_alternative_self_by_a_plain_loop():
@@ -326,13 +307,11 @@ def test_alternative_self_by_a_plain_loop():
 
 def test_equal_texts_are_ranked_optimistically_and_the_note_says_so():
     ids = ("a", "b", "c")
-    found = evaluate(
-        task("alternative_self", Collection(ids), "mrr"), both_texts(ids, np.ones((3, 3)), np.ones((3, 3)))
-    )
+    ones = np.ones((3, 3))
+    found = evaluate(task("alternative_self", Collection(ids), "mrr"), both_texts(ids, ones, ones))
     equal = "all 6 vectors are equal: whatever is scored here is the order of ties"
-    assert [(row.value, row.note) for row in found] == [
-        (100, f"with every tie lost: {lost}; {equal}") for lost in ("33.3333", "20")
-    ]
+    notes = [f"with every tie lost: {lost}; {equal}" for lost in ("33.3333", "20")]
+    assert [(row.value, row.note) for row in found] == [(100, note) for note in notes]
 
 
 def test_paper_protocol_draws_a_thousand_queries():

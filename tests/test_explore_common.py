@@ -210,7 +210,7 @@ def test_every_mode_differs_and_text_keeps_its_contrast(browser, tmp_path, name)
         choose(page, **state)
         SAMPLES[name].touch(page)
         for mode, found in panel.modes(page, EXPLORERS[name].prefix):
-            assert found["low"] == [] and found["seen"] > 25, (mode, state)
+            assert found["low"] == [] and found["seen"] > 15, (mode, state)
 
 
 @each
@@ -294,12 +294,8 @@ def test_a_value_that_is_no_text_is_refused_not_crashed_upon(wrong: Any) -> None
 
 def test_names_travel_in_the_address_and_are_checked() -> None:
     check_names("papers", ["a", "ö ä/b"])
-    for names, said in (
-        ([], "none given"),
-        (["a", "a"], "'a' is given twice"),
-        (["<b>"], "without '<'"),
-        ([""], "printable"),
-    ):
+    wrong = {(): "none given", ("a", "a"): "'a' is given twice", ("<b>",): "without '<'", ("",): "printable"}
+    for names, said in wrong.items():
         with pytest.raises(ConfigError, match=f"papers: .*{said}"):
             check_names("papers", names)
 

@@ -98,9 +98,6 @@ def demo() -> dict[str, Any]:
             "parameters": {"data": "real"}}  # fmt: skip
 
 
-# ---- state and selection --------------------------------------------------------------------------------------------
-
-
 def test_state_is_compact_and_whole():
     given = demo()
     widget = explore(**given, shown=10)
@@ -201,9 +198,6 @@ def test_fallback_reads_without_script():
         assert f'<tr><th scope="row">{name}</th><td>{first:.2f}</td><td>{second:.2f}</td></tr>' in html
     assert ">3 near identical</span></td><td>Candidate number 2 (2002)</td>" in html
     assert html.count("<li><strong>[method]") == 2 and html.count('<tr><th scope="row">') == len(METRICS) + 10
-
-
-# ---- in the browser -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

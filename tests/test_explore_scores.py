@@ -61,9 +61,6 @@ def view() -> dict[str, Any]:
     return score_data(runs(), LABELS)
 
 
-# ---- the data -------------------------------------------------------------------------------------------------------
-
-
 def test_scores_and_differences_are_kept_as_they_were_recorded(view):
     assert [name for name, _ in view["systems"]] == list(SYSTEMS) and view["systems"][1][1] == "TF-IDF"
     assert [key for key, _, _ in view["runs"]] == ["recorded", "live"], "a run without scores is left out"
@@ -117,9 +114,6 @@ def test_the_plain_twin_holds_every_number(view):
     assert html.count('<tr><th scope="row">') == 4 + 3 + 4 and "DRSM, 64-shot" in html and "<td>–</td>" in html
 
 
-# ---- in the browser -------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def opened(browser, tmp_path, view):
     chosen = {"first": "minilm", "second": "tfidf"}
@@ -151,10 +145,8 @@ def test_choosing_two_systems_by_mouse(opened):
     second.select_option("random")
     assert told(page).startswith("TF-IDF − random: the interval lies above 0 on 4 of 4")
     first.select_option("minilm")
-    assert (
-        told(page)
-        == "Of 4 scores, MiniLM has 4 above and 0 below random; no paired difference of the two was recorded."
-    )
+    said = "Of 4 scores, MiniLM has 4 above and 0 below random; no paired difference of the two was recorded."
+    assert told(page) == said
     assert gap.inner_text().strip() == "+41.0"
     second.select_option("minilm")
     assert told(page) == "Choose two that differ."
@@ -230,9 +222,8 @@ def test_two_systems_of_an_exhibit_are_explored_by_what_papers_their_numbers_are
     assert {row["title"] for row in view["rows"]} == {*SCORES} - {"sample/search"} | {"search & rank"}, "text, not HTML"
     fos = {row["run"]: row for row in view["rows"] if row["task"] == "sample/fos"}
     assert fos["printed"]["scores"] == {"TF-IDF": [50.0, None, None], "SPECTER": [60.0, None, None]}
-    assert fos["real papers"]["gaps"] == {"0|3": [-6.0, -7.5, -4.0], "0|2": [35.0, 33.0, 36.5]}, (
-        "the first system first"
-    )
+    gaps_ = {"0|3": [-6.0, -7.5, -4.0], "0|2": [35.0, 33.0, 36.5]}
+    assert fos["real papers"]["gaps"] == gaps_, "the first system first"
     assert view["opens"]["real papers"] == ["TF-IDF", "MiniLM", "paper"], "not a floor"
     assert "TF-IDF" in twins[0] and "protocol" not in twins[0]
     explore(chapter, Exhibit({}, {"real papers": {key: row for key, row in cells.items() if key[0] == "tfidf"}}))

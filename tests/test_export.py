@@ -142,16 +142,13 @@ def test_a_pickle_is_converted_only_where_it_is_allowed(tmp_path, monkeypatch, m
     assert not list((tmp_path / "out").glob("*.bin"))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("minilm+{m}", "no weights of its own"),
-        ("{m}#PRX", "no weights of its own"),
-        ("{m}@pooler", "@cls or @mean"),
-        ("minlm", "minilm"),
-        ("{m}/nothing/here", "unknown encoder"),
-    ],
-)
+@pytest.mark.parametrize(("name", "said"), [
+    ("minilm+{m}", "no weights of its own"),
+    ("{m}#PRX", "no weights of its own"),
+    ("{m}@pooler", "@cls or @mean"),
+    ("minlm", "minilm"),
+    ("{m}/nothing/here", "unknown encoder"),
+])  # fmt: skip
 def test_what_cannot_be_exported_is_one_clear_line(tmp_path, name, said):
     source = tiny_models.bert(tmp_path / "m")
     with pytest.raises(ConfigError, match=said):

@@ -30,14 +30,6 @@ def test_published_pools_and_bm25_give_all_twenty_printed_figures(name, printed,
     assert len(got) == 20 and got == {column: quoted[column] for column in got}
 
 
-def test_specter_pools_leave_out_the_same_paper_twice_and_that_is_said(real, real_folder):
-    rankings, told = facets.read_rankings(real_folder / "sample_ranked_pools")
-    warnings = facets.check(real, rankings)
-    assert told == [] and ["8781666" in line for line in warnings] == [True, True]
-    with pytest.raises(DataError, match="leaves out 1 of 101"):
-        facets.evaluate(real, System("specter_pools", rankings), protocol="sound")
-
-
 def test_table_1_and_appendix_d_match(real):
     table = facet_collection.statistics_table(real)
     for (row, column), printed in lookup("CS-T1").items():
@@ -60,9 +52,6 @@ def test_all_24_cells_of_table_2_match_one_of_them_cut(real):
     off = [cell for cell, p in printed.items() if not p.equals(by_cell[cell].value)]
     assert off == [("background", "pre/spearman")]  # 0.4553 printed as 0.45
     assert printed[off[0]].cuts(by_cell[off[0]].value)
-
-
-# ------------------------------------------------------------------------------------------------ the tiny one
 
 
 def gold_order(collection, step=1):
@@ -89,16 +78,13 @@ def test_folds_are_averaged_as_published(tiny):
     assert whole.by_query == {"1_background": 100, "1_method": 50, "2_method": 100, "3_result": pytest.approx(100 / 3)}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda r: r.pop(Query("1", "method")), "query 1_method is not ranked"),
-        (lambda r: r.__setitem__(Query("1", "method"), []), "query 1_method: the ranking is empty"),
-        (lambda r: r[Query("1", "method")].append("77"), "candidate '77' is not rated"),
-        (lambda r: r[Query("1", "method")].append("2"), "candidate '2' is ranked twice"),
-        (lambda r: r.__setitem__(Query("9", "method"), ["1"]), "query 9_method is not rated"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda r: r.pop(Query("1", "method")), "query 1_method is not ranked"),
+    (lambda r: r.__setitem__(Query("1", "method"), []), "query 1_method: the ranking is empty"),
+    (lambda r: r[Query("1", "method")].append("77"), "candidate '77' is not rated"),
+    (lambda r: r[Query("1", "method")].append("2"), "candidate '2' is ranked twice"),
+    (lambda r: r.__setitem__(Query("9", "method"), ["1"]), "query 9_method is not rated"),
+])  # fmt: skip
 def test_wrong_rankings_are_named(tiny, change, message):
     rankings = gold_order(tiny)
     change(rankings)
@@ -111,6 +97,8 @@ def test_left_out_candidate_is_a_warning_and_counts_as_published(tiny):
     rankings[Query("1", "method")] = ["3"]
     (warning,) = facets.check(tiny, rankings)
     assert "leaves out 2 of 3" in warning
+    with pytest.raises(DataError, match="leaves out 2 of 3"):
+        facets.evaluate(tiny, System("s", rankings), protocol="sound")
     row = facets.evaluate(tiny, System("s", rankings), metrics=["ndcg%100"], tasks=["method"])[0]
     assert row.coverage == pytest.approx(4 / 6)
 
@@ -222,9 +210,6 @@ def test_a_facet_alone_needs_only_its_own_queries(tiny, tmp_path):
     assert [r.task for r in rows] == ["csfcube/method"]
     with pytest.raises(ConfigError, match="not part of this collection"):
         facets.evaluate(method, System("x", rankings), tasks=["all"])
-
-
-# ---- where rankings fail ----------------------------------------------------------------------------------------------
 
 
 def failed(collection, rankings):

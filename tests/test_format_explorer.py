@@ -297,25 +297,7 @@ def test_the_explorer_of_a_chapter(chapter, collection, looked):
     with pytest.raises(ConfigError, match=r"is not among .*give it to look"):
         exhibit.explorer(chapter, looked, paper=missing)
     with pytest.raises(ConfigError, match="one vector for all formats"):
-        exhibit.look(chapter, {"One": Toy(collection, ("PRX",), "one")}, shown=120)
-
-
-def test_a_saved_model_is_looked_at_by_its_folder(chapter, tmp_path):
-    from small_base import hand_made_base
-
-    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
-    from scirep_core.encoders.models.model_store import load_model, save_model
-    from scirep_core.training.variants import budget
-
-    plain = load_model(hand_made_base(tmp_path / "base", budget("tiny")))
-    trunk = plain.model.trunk
-    model = Conditioned(trunk, conditioning("bottleneck", trunk, reduction=4))
-    folder = save_model(model, plain.tokens, tmp_path / "a-model", Recipe(), budget("tiny").max_length)
-    looked = exhibit.look(chapter, {"a-model": folder}, shown=40)
-    data = json.loads(exhibit.explorer(chapter, looked).data)
-    assert [m.key for m in looked.models] == ["a-model"] and len(data["papers"]) == 40
-    with pytest.raises(ConfigError, match="one vector for all formats"):
-        exhibit.look(chapter, {"base": tmp_path / "base"}, shown=40)
+        exhibit.look(chapter, {"MiniLM": "minilm"}, shown=120)
 
 
 # ---- in the browser --------------------------------------------------------------------------------------------------

@@ -116,9 +116,7 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     assert re.findall(r'class="scirep-mark way(-?\d)" role="img" title="([^"]*)"', made) == [
         ("1", "a/one? a &gt; b: holds"), ("-1", "a/one? a &gt; b: does not hold"), ("-1", "a/two? : does not hold"),
     ]  # fmt: skip
-    none = (
-        '<span class="scirep-mark none" aria-hidden="true">–</span>'  # a/two is not judged on real papers, in its place
-    )
+    none = '<span class="scirep-mark none" aria-hidden="true">–</span>'  # what real papers say of a/two, in its place
     assert f'does not hold">✗</span>{none}<a href="a/two.html">a/two?' in made
     assert "Which vectors" not in made
     answered(tmp_path, frontpage.BOARD, {"real": {**line(0), "text": "A leads in <a>4.5</a> of 11. More."}})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from small_files import refused
@@ -12,7 +11,6 @@ from small_files import refused
 from scirep_core import load_task
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data import READERS, TASKS, TRAINING
-from scirep_core.data.folder import read_folder, write_folder
 from scirep_core.data.inventory import ELSEWHERE
 from scirep_core.data.literature.emit.planted import PLANTED
 from scirep_core.data.sources import embedded_root, seal_of
@@ -27,7 +25,6 @@ SCORED = [name for name, spec in TASKS.items() if spec.type != "facets"]
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory):
-    """One home for all tests of this file: each collection is written once."""
     return tmp_path_factory.mktemp("world")
 
 
@@ -84,18 +81,6 @@ def test_every_embedded_task_is_sound_and_lies_between_floor_and_ceiling(name: s
     else:
         assert top < 100.0, "declared noisy, yet the oracle is perfect"
     assert PLANTED[name].decided_by
-
-
-@pytest.mark.parametrize("name", ["scirepeval/fos", "scirepeval/same_author", "scimult/geography", "scimult/scifact",
-                                  "scirepeval/paper_reviewer_matching", "scirepeval/s2and", "neighbours/iclr",
-                                  "scirepeval/cite_prediction", "scirepeval/mdcr"])  # fmt: skip
-def test_a_task_folder_scores_like_the_published_layout(name: str, tmp_path: Path) -> None:
-    task = embedded(name)
-    write_folder(task, tmp_path / "task")
-    again = read_folder(tmp_path / "task")
-    assert isinstance(again, Task) and counts(again) == counts(task)
-    values = [[(r.split, r.metric, r.value) for r in evaluate(t, "oracle", "paper")] for t in (task, again)]
-    assert values[0] == values[1]
 
 
 def test_csfcube_is_a_task_of_the_inventory_too():

@@ -20,13 +20,8 @@ from scirep_core.kit.records import Paper
 from scirep_core.page.papers import scimult
 from scirep_core.results.differences import measured
 
-TEXTS = (
-    "stack machines parse sentences",
-    "bird song in the forest",
-    "a chart of parse trees",
-    "robots plan with stack",
-)
-PAPERS = tuple(Paper(str(i), text, "") for i, text in enumerate(TEXTS))
+TEXTS = "stack machines parse sentences, bird song in the forest, a chart of parse trees, robots plan with stack"
+PAPERS = tuple(Paper(str(i), text, "") for i, text in enumerate(TEXTS.split(", ")))
 NAMES = {key: LabelText(key, name) for key, name in
          {"s": "Stack", "p": "Parse trees", "b": "Bird song", "r": "Robots", "n": "Neutron stars"}.items()}  # fmt: skip
 GOLD = {"0": ("s", "p"), "1": ("b",), "2": ("p",), "3": ("n",)}

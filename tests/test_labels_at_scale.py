@@ -78,10 +78,8 @@ def test_the_best_label_is_the_first_of_those_that_tie(similarity):
     ([0, 3, -1], [2, 3], [3, 2, np.inf]), ([0, 3], [], [1, 4]), ([0, 3], [3, 3, 1], [3, 2]),
 ])  # fmt: skip
 def test_a_label_that_matches_passes_all_that_do_not(gold, matched, ranks):
-    pool, paper = (
-        search.Pool(np.array([[0.9], [0.8], [0.7], [0.6]], dtype=np.float32), "dot"),
-        np.ones(1, dtype=np.float32),
-    )
+    pool = search.Pool(np.array([[0.9], [0.8], [0.7], [0.6]], dtype=np.float32), "dot")
+    paper = np.ones(1, dtype=np.float32)
     assert labels.name_match(pool, paper, gold, np.array([1, 4, np.inf])[: len(gold)], matched).tolist() == ranks
 
 

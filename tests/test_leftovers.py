@@ -12,11 +12,13 @@ import stat
 import numpy as np
 import pytest
 from small_files import contents
+from test_model_store import model, tokens
 
 from scirep_core.bench import score_cache
 from scirep_core.data import export as embedded
 from scirep_core.data.literature import emit
-from scirep_core.encoders.models.model_store import finished, working
+from scirep_core.data.text import Recipe
+from scirep_core.encoders.models.model_store import describe, finished, save_model, working
 from scirep_core.kit import store
 
 
@@ -67,6 +69,18 @@ def test_a_file_and_a_shard(tmp_path):
         store.write_shard(place / "b.shard", np.arange(6.0), {})
 
     whole_after_any_kill(place, work, 6)
+
+
+def test_a_saved_model(tmp_path):
+    def save(seed):
+        save_model(model(seed=seed), tokens(), tmp_path / "m", Recipe(), 24)
+
+    save(0)
+    before = describe(tmp_path / "m")
+    for stop in (1, 6):
+        assert killed(lambda: save(1), stop) and describe(tmp_path / "m") == before
+    save(1)
+    assert describe(tmp_path / "m") != before
 
 
 def test_kept_rows(home):

@@ -46,14 +46,8 @@ def test_wordnets_antonyms_are_the_most_frequent_first_ones_as_in_the_sample_fil
     from scirep_core.data.manifests import fetch
     from scirep_core.kit.records import read_object
 
-    known = {
-        "common": "individual",
-        "deep": "shallow",
-        "robust": "frail",
-        "New": "old",
-        "text": "trade_edition",
-        "qwerty": None,
-    }
+    known = {"common": "individual", "deep": "shallow", "robust": "frail", "New": "old", "text": "trade_edition",
+             "qwerty": None}  # fmt: skip
     assert {word: tools.antonym(word) for word in known} == known
     listed = read_object(fetch("neighbours_sample") / "antonyms_wordnet30.json")
     words = sorted(listed)[::97]

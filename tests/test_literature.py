@@ -33,7 +33,6 @@ from scirep_core.kit.records import read_json
 COMPUTING = Dials(fields=("Computer science",))
 QUIET = Ratings(noise=0, lapse=0, bias=(0, 0, 0), adjudicator_noise=0, overrule=1, missing=0)
 WORDS = lexicon.lexicon()
-MEDICINE = lexicon.FIELDS.index("Medicine")
 
 
 @pytest.fixture(scope="session")
@@ -227,27 +226,12 @@ def test_facets_are_drawn_separately_and_methods_are_shared_by_fields(wide):
         assert chi < freedom + 5 * math.sqrt(2 * freedom), other
 
 
-def test_all_fields_appear_by_weight_and_years_grow(wide):
+def test_all_fields_appear_years_grow_and_numbers_of_papers_tell_nothing_about_time(wide):
     latents = wide.latents
-    counts = np.bincount(latents.field, minlength=23)
-    assert counts.min() > 100 and counts[MEDICINE] > 2 * np.median(counts)
-    assert (np.diff(latents.year) >= 0).all() and (latents.year >= 2015).mean() > 2 * (latents.year <= 1999).mean()
-    assert ((latents.purpose != NONE) == (latents.field == MEDICINE)).all()
-    assert (latents.second_field != latents.field).all()
-    assert all(p.paper_id == str(number) for p, number in zip(wide.papers, latents.paper_number, strict=True))
-    assert len(set(latents.paper_number)) == 6000  # and they tell nothing about time
+    assert np.bincount(latents.field, minlength=23).min() > 100 and (np.diff(latents.year) >= 0).all()
+    assert [p.paper_id for p in wide.papers] == [str(number) for number in latents.paper_number]
+    assert len(set(latents.paper_number)) == 6000
     assert abs(np.corrcoef(latents.paper_number, np.arange(6000))[0, 1]) < 0.1
-
-
-def test_authors_have_namesakes_homes_and_standing(wide):
-    people, teams, sizes = wide.people, wide.people.teams, wide.people.teams.counts()
-    assert 0.1 < 1 - len({people.name(a) for a in range(len(people))}) / len(people) < 0.5
-    assert sizes.min() >= 1 and sizes.max() <= 5
-    assert (people.topic[teams.items[teams.starts[:-1]]] == wide.latents.topic).all()  # the first author is at home
-    assert all(len(set(teams.of(i).tolist())) == sizes[i] for i in range(0, 6000, 10))
-    assert (people.standing == [people.seniority[teams.of(i)].max() for i in range(6000)]).all()
-    written = np.bincount(teams.items, minlength=len(people))
-    assert np.corrcoef(written, people.seniority)[0, 1] > 0.3
 
 
 def test_citations_go_to_strictly_earlier_years_and_prefer_the_similar_the_recent_the_famous(literature):
@@ -411,18 +395,15 @@ def test_chance_is_below_tfidf_below_the_oracle_and_facets_matter(cube):
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     collection = read(cube.folder)
-    floors = [means(collection, random_rankings(collection, seed)) for seed in range(5)]
+    floor = means(collection, random_rankings(collection, 0))
     table = TfidfVectorizer(stop_words="english").fit_transform([p.abstract for p in collection.papers.values()])
     vectors = dict(zip(collection.papers, table.toarray(), strict=True))
     whole = means(collection, rank_by_vectors(collection, vectors, "cosine"))
     sentences = means(collection, rank(collection, "tfidf").system.rankings)
     oracle = means(collection, oracle_rankings(collection))
     for facet in FACETS:
-        floor = np.mean([m[facet] for m in floors])
-        assert floor + 5 < min(whole[facet], sentences[facet]), facet
-        assert max(whole[facet], sentences[facet], 88 - 15) < oracle[facet] - 15, (
-            facet
-        )  # rating noise alone keeps it below 100
+        assert floor[facet] + 5 < min(whole[facet], sentences[facet]), facet
+        assert max(whole[facet], sentences[facet], 88 - 15) < oracle[facet] - 15, facet  # rating noise: it is below 100
     for facet in ("method", "result"):  # the topic swamps them in a whole abstract; the background is mostly topic
         assert whole[facet] + 5 < sentences[facet], facet
     assert whole["background"] > whole["result"] > whole["method"]  # background easiest, method hardest

@@ -129,7 +129,6 @@ PAGE = SimpleNamespace(parameters={"data": "real", "papers": 300, "seed": 0})
 
 @pytest.fixture(scope="module")
 def emitted(own_home):
-    """Return the smallest literature in the published layouts."""
     root = embedded_root(300, 0)
     for collection in ("scirepeval", "scimult"):
         ensure(root, collection, 300, 0)

@@ -322,17 +322,12 @@ def sent_on(tmp_path, monkeypatch):
     return settled
 
 
-def test_it_comes_over_https(online):
-    fetch("tiny", session=Source(honest(FILES)).session())
-    assert held(online) == FILES and not (online / ".incoming").exists()
-    assert recorded(online)["LICENSE.md"]["from"].startswith("https://source.example.org/0123")
-
-
 @pytest.mark.parametrize("target", ["https://cdn.store.example.net/x?signed=1", "https://store.example.net/x"])
 def test_redirects_go_where_the_manifest_says(target, sent_on):
     folder, source = sent_on(target)
     fetch("tiny", session=source.session())
-    assert (folder / "a.bin").read_bytes() == b"content"
+    assert (folder / "a.bin").read_bytes() == b"content" and not (folder / ".incoming").exists()
+    assert recorded(folder)["a.bin"]["from"].startswith("https://source.example.org/0123")
 
 
 @pytest.mark.parametrize("target", [
@@ -353,8 +348,6 @@ BAD_ANSWERS = {
     "too short": (Answer(200, b"abc", Content_Length="5"), "ended after 3 of 5 bytes|broke"),
     "too long": (Answer(200, b"abcdef", Content_Length="5"), "more than the 5 bytes|broke"),
     "packed": (Answer(200, b"abc", Content_Length="3", Content_Encoding="br"), "encoded"),
-    "not there": (Answer(404), "HTTP 404"),
-    "overloaded": (Answer(503), "HTTP 503"),
 }  # fmt: skip
 
 
@@ -413,8 +406,7 @@ def test_csfcube_is_what_was_published_complete_and_as_expected(tmp_path, monkey
     assert csfcube.url_of(pool).endswith(f"iesl/CSFCube/{csfcube.commit}/eval_scripts/{pool.path}")
     assert csfcube.expect["rated_pairs"] == 6244 and csfcube.licence.spdx == "CC-BY-NC-4.0"
     folder = fetch("csfcube")
-    states = dict(verify("csfcube"))
-    assert len(states) == 60 and set(states.values()) == {"ok"} and contents(folder).keys() == states.keys()
+    assert contents(folder).keys() == {f.path for f in csfcube.files}
     gold = {(q, f): r for f in FACETS for q, r in read_json(folder / f"test-pid2anns-csfcube-{f}.json").items()}
     with_text = {q for q, _ in gold} | {c for rows in gold.values() for c in rows["cands"]}
     assert csfcube.expect.items() >= {

@@ -58,12 +58,6 @@ def test_standard_metrics_agree_with_pytrec_eval(ranked):
     assert {theirs: score(name, ranked) for name, theirs in same.items()} == pytest.approx(oracle["q"])
 
 
-@given(ratings)
-def test_both_r_precisions_are_one_for_the_same_rankings(ranked):
-    """Either can be the larger ([0, 2]: 0.5 against 0), but both are 1 exactly when nothing precedes a relevant one."""
-    assert (score("r_precision_published", ranked) == 1) == (score("r_precision", ranked) == 1)
-
-
 @pytest.mark.parametrize("name", ["ndgc%20", "p", "map@5", "ndcg%0", "ndcg%101", "mrr%20", "p%20", "r@0", ""])
 def test_wrong_names_are_refused(name):
     with pytest.raises(ConfigError, match=r"metric"):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -58,9 +55,6 @@ def vectors(model, tokens, texts=TEXTS, length=24):
         return torch.stack([model(model.pack(ids, [format] * len(ids))) for format in FORMATS])
 
 
-# ----------------------------------------------------------------------------------------------------------- round trip
-
-
 OTHERS = [
     {"kind": "bottleneck", "pooling": "mean", "reduction": 4, "leave_out": [0]},
     {"kind": "control_codes", "spare": 9},  # more words than its tokenizer has
@@ -102,9 +96,6 @@ def test_plain_transformers_reads_the_folder(tmp_path, kind):
         with torch.inference_mode():
             hidden = theirs(**batch).last_hidden_state[0, 1 if told else 0]
         assert (hidden - vectors(first, tokens(), [text])[number, 0]).abs().max() < 1e-5
-
-
-# ------------------------------------------------------------------------------------------------------------ encoders
 
 
 @pytest.mark.parametrize("kind", CONDITIONINGS)
@@ -156,9 +147,6 @@ def test_settings_of_the_caller_change_the_fingerprint_and_routes_of_tasks_stand
         load_encoder(place, dtype="float64")
 
 
-# ---------------------------------------------------------------------------------------------------------- fingerprint
-
-
 def test_the_fingerprint_names_what_decides_vectors_and_no_more(tmp_path):
     def made(name, first=None, recipe=RECIPE, length=24, normalised=False, **more):
         told = more.pop("tokens", tokens())
@@ -176,9 +164,6 @@ def test_the_fingerprint_names_what_decides_vectors_and_no_more(tmp_path):
     }  # fmt: skip
     assert len(set(prints.values())) == len(prints), prints
     assert made("elsewhere", seconds=3.5) == prints["as it is"]  # neither its place nor how it was made
-
-
-# ------------------------------------------------------------------------------------------------------ whole or absent
 
 
 def test_a_model_takes_the_place_of_an_earlier_one_and_of_nothing_else(tmp_path):
@@ -211,32 +196,6 @@ def test_what_cannot_be_saved_leaves_the_earlier_model(tmp_path):
             save_model(wrong, words, place, RECIPE, 24, made)
     assert describe(place) == before
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
-
-
-def test_a_killed_save_leaves_the_earlier_model(tmp_path):
-    place = saved(tmp_path / "m")
-    before = describe(place)
-    code = f"""
-import os, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-import test_model_store as t
-from pathlib import Path
-from scirep_core.encoders.models import model_store
-plain = model_store.write_json
-def kill(path, value):
-    plain(path, value)
-    if path.name == {MARK!r}:
-        os.kill(os.getpid(), 9)
-model_store.write_json = kill
-t.saved(Path({str(place)!r}), seed=1)
-"""
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
-    assert describe(place) == before
-    saved(place, seed=1)
-    assert load_model(place).described.fingerprint != before.fingerprint
-
-
-# --------------------------------------------------------------------------------------------------------------- damage
 
 
 def test_a_bit_that_flipped_in_any_file_is_noticed(tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_tasks import all_tasks, vectors
+from small_tasks import all_tasks, values, vectors
 
 from scirep_core import SentenceModel, evaluate, load_encoder, load_task, score
 from scirep_core.book.explain import Origin
@@ -49,14 +49,10 @@ class TwoSided(Mine):
         return self.encode([f"passage: {text}" for text in texts])
 
 
-def values(rows: list[Any]) -> dict[tuple[str, str], float]:
-    return {(row.split, row.metric): row.value for row in rows}
-
-
 def few() -> Task:
-    """An embedded search with its first three queries and what was judged for them."""
+    """An embedded search with its first two queries and what was judged for them."""
     task = load_task("scirepeval/search", "embedded", 500)
-    queries = dict(list(task.queries.items())[:3])
+    queries = dict(list(task.queries.items())[:2])
     rows = tuple(row for row in task.payload.rows if row.query_id in queries)
     judged = {row.cand_id for row in rows}
     texts = [paper for paper in task.texts() if paper.paper_id in judged]
@@ -176,9 +172,6 @@ def test_rows_of_a_model_are_kept_under_its_vectors_alone():
     assert values(changed) == values(evaluate(task, other))
 
 
-# ---- the reverse: our encoders in their evaluators --------------------------------------------------------------------
-
-
 def test_their_retrieval_evaluator_takes_our_encoder(minilm):
     from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
@@ -187,9 +180,7 @@ def test_their_retrieval_evaluator_takes_our_encoder(minilm):
     judged = [row for row in task.payload.rows if row.score > 0]
     relevant = {row.query_id: {other.cand_id for other in judged if other.query_id == row.query_id} for row in judged}
     queries = {key: task.queries[key] for key in relevant}
-    ask = InformationRetrievalEvaluator(
-        queries, papers, relevant, name="ours", show_progress_bar=False, write_csv=False
-    )
+    ask = InformationRetrievalEvaluator(queries, papers, relevant, name="ours", write_csv=False)
     ours = ask(SentenceModel("minilm"))
     assert ours == pytest.approx(ask(minilm), abs=1e-6) and ours["ours_cosine_ndcg@10"] > 0
     ask = InformationRetrievalEvaluator(queries, papers, relevant, query_prompt="ask: ", write_csv=False)
@@ -236,9 +227,8 @@ def test_sides_prompts_and_formats_reach_the_encoder():
     model.encode_document([{"title": "t", "text": "x"}, {"title": "", "text": "y"}])
     model.encode(["a"], prompt="own: ", prompt_name="query")
     batches = [{"text": ["a", "b"], "id": ["1", "2"]}, {"text": ["c"], "id": ["3"]}]
-    model.encode(
-        batches, task_metadata=SimpleNamespace(name="T"), hf_split="test", hf_subset="en", prompt_type=Side.query
-    )
+    mteb = {"task_metadata": SimpleNamespace(name="T"), "hf_split": "test", "hf_subset": "en"}
+    model.encode(batches, prompt_type=Side.query, **mteb)
     assert encoder.asked == [
         (("p: a",), "CLF"), (("q: a",), "QRY"), (("q: a",), "QRY"), (("f: a",), "PRX"), (("f: t | x", "f: y"), "PRX"),
         (("own: a",), "QRY"), (("q: a", "q: b", "q: c"), "QRY"),

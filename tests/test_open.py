@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small_open
-from small_files import mirrored, refused
+from small_files import jsonl, mirrored, refused
 from small_open import ids
 
 import scirep_core
@@ -60,7 +60,7 @@ def test_a_title_that_is_held_out_anywhere_leaves_train_and_dev(small):
     assert all(corpora.parts()[key] == "train" for key in (second, *others))
     there = small_open.title("vis", int(second[4:]))  # a title of scifact leaves it too
     path = small / "scifact_corpus" / "corpus.jsonl.gz"
-    small_open._jsonl(path, [{"doc_id": "0", "title": there, "abstract": ["One."]}])
+    jsonl(path, [{"doc_id": "0", "title": there, "abstract": ["One."]}])
     small_open.forget()
     assert corpora.parts()[second] == ""
 
@@ -77,7 +77,7 @@ def test_short_titles_are_compared_with_their_abstracts(small):
     test, first, second = ids("cacm", "test", "cacm")[0], *ids("cacm", "train", "cacm")[:2]
     texts = {test: "", first: "", second: "It is."}
     rows = [{"doc_id": key, "title": "Sorting.", "abstract": text} for key, text in texts.items()]
-    small_open._jsonl(small / "classic_ir" / "cacm_docs.jsonl.gz", rows)
+    jsonl(small / "classic_ir" / "cacm_docs.jsonl.gz", rows)
     small_open.forget()
     assert [corpora.parts()[key] for key in texts] == ["test", "", "train"]
 

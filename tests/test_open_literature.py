@@ -15,9 +15,7 @@ from typing import Any
 import pytest
 from small_collection import SITE, Answer, Source, description, settle, sha256
 from small_files import MIRROR, refused
-from typer.testing import CliRunner
 
-from scirep_core.cli import app
 from scirep_core.data import open as literature
 from scirep_core.data.manifests import download, fetch_raw, load_manifest, running_numbers, verify
 from scirep_core.data.manifests.files import raw_manifest
@@ -281,7 +279,6 @@ def moss(raw, _=()):
 
 
 def names(folder):
-    """Names in a folder but for locks."""
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".lock")
 
 
@@ -387,8 +384,7 @@ def test_raw_files_are_pinned_and_the_mirrors_compact_files_are_those_made_of_th
 
 
 @pytest.mark.usefixtures("committed")
-def test_open_stands_for_all_nine(monkeypatch):
+def test_open_stands_for_all_nine(monkeypatch, scirep):
     brought: list[str] = []
     monkeypatch.setattr(literature, "folder", lambda source, say: brought.append(source) or Path(source))
-    done = CliRunner().invoke(app, ["data", "get", "open"])
-    assert done.exit_code == 0 and brought == list(literature.SOURCES) and len(brought) == 9
+    assert scirep("data", "get", "open")[0] == 0 and brought == list(literature.SOURCES) and len(brought) == 9

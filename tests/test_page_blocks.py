@@ -86,12 +86,8 @@ def test_words_follow_the_interval_and_turn_with_it(first, second, bound):
     gap = replace(ROW, value=(low + high) / 2, low=low, high=high)
     turned = replace(gap, value=-gap.value, low=-high, high=-low)
     wide = replace(gap, low=min(low, bound) - 1, high=max(high, bound) + 1)
-    filters = (
-        "gap|way('above', 'below', bound=b)",
-        "turned|way('below', 'above', bound=-b)",
-        "wide|way('', '', bound=b)",
-    )
-    words = [f"{{{{ {one} }}}}" for one in filters]
+    filters = "gap|way('above', 'below', bound=b); turned|way('below', 'above', bound=-b); wide|way('', '', bound=b)"
+    words = [f"{{{{ {one} }}}}" for one in filters.split("; ")]
     word = "above" if low > bound else "below" if high < bound else LEVEL
     assert said(*words, gap=gap, turned=turned, wide=wide, b=bound) == [word, word, LEVEL]
     assert way(turned, -bound) == -way(gap, bound)
@@ -225,9 +221,8 @@ def test_columns_of_which_only_one_kind_has_numbers_have_it_below_their_name(cha
     shown = Exhibit({(line, "SPECTER"): lookup("CS-T2")[line, "pre/spearman"]},
                     {REAL: {(line, "minilm"): ROW}, INVENTED: {(line, "minilm"): row(source="embedded")}})  # fmt: skip
     chapter.table("T", shown, columns=columns, labels={"minilm": "MiniLM"}, decimals=2)
-    assert (
-        "SPECTER printed MiniLM ours, real papers background 0.45 0.46" in text(parts[0]) and "nobody" not in parts[0]
-    )
+    assert "SPECTER printed MiniLM ours, real papers background 0.45 0.46" in text(parts[0])
+    assert "nobody" not in parts[0]
     assert 'class="published"' in parts[0] and 'class="recorded"' in parts[0]
     assert "SPECTER" not in parts[1] and f"T ({INVENTED}) MiniLM background 0.46" in text(parts[1])
     chapter.forest("f", shown, columns=columns, **DRAWN)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small_studies as small
-from blank_page import Page, Shown
+from blank_page import Shown
 from small_base import hand_made_base
 from small_scimult import made, searched
 
@@ -146,25 +146,25 @@ def test_an_average_is_there_for_each_training_where_all_columns_are():
     assert scimult.facts(rows) == "3 training runs, 3,000 papers, 300 to 600 steps"
 
 
-def test_runs_are_told_apart_by_what_papers_they_are_of(monkeypatch):
+def test_runs_are_told_apart_by_what_papers_they_are_of(chapter, monkeypatch):
     """Search's tasks on the open literature stand for its own here."""
     rows = made("scimult", lambda line, column, seed: 50.0 + seed)
     names = dict(zip(scimult.TABLES["SM-T8"], scimult.OPEN["SM-T8"], strict=False))
     real = [replace(row, task=names[key][0], source="open") for row in rows if (key := (row.task, row.metric)) in names]
     recorded = {"open": real, "embedded": rows}
     monkeypatch.setattr(study, "recorded", lambda name, source="": recorded.get(source, []))
-    kinds = [scimult.studies(Page(), name, rows) for name in ("scimult", "scimult-choices")]
+    kinds = [scimult.studies(chapter, name, rows) for name in ("scimult", "scimult-choices")]
     assert all(list(kind) == [REAL + RECORDED, INVENTED + RECORDED, INVENTED] for kind in kinds)
     own = [row.id for kind in kinds for of in kind.values() for row in of if row.metric.startswith("average (")]
     assert len({*own}) == len(own) > 0
-    found = scimult.changes(Page(), kinds[0], {"MHA": ("SciMult MHAExpert", "SciMult Vanilla")})
+    found = scimult.changes(chapter, kinds[0], {"MHA": ("SciMult MHAExpert", "SciMult Vanilla")})
     assert list(found) == [REAL + RECORDED, INVENTED + RECORDED]
     assert list(found[REAL + RECORDED]) == [("Search", "MHA")] and len(found[INVENTED + RECORDED]) == 5
     recorded.clear()
-    assert scimult.studies(Page(), "scimult") == {}
+    assert scimult.studies(chapter, "scimult") == {}
 
 
-def test_a_live_run_asks_for_one_training_floor_and_ceiling(monkeypatch):
+def test_a_live_run_asks_for_one_training_floor_and_ceiling(chapter, tmp_path, monkeypatch):
     asked = {}
 
     def live(chapter, name, variants, seeds, **changes):
@@ -172,11 +172,11 @@ def test_a_live_run_asks_for_one_training_floor_and_ceiling(monkeypatch):
         return made("scimult", lambda line, column, seed: 50.0, seeds, variants=variants, kind="live")
 
     monkeypatch.setattr(study, "live", live)
-    rows = scimult.live(Page())
+    rows = scimult.live(Shown("scimult/search", {"seed": 0}, tmp_path))
     assert asked == {"name": "scimult", "variants": ("SciMult Vanilla", "SciMult MHAExpert"), "seeds": [0],
                      "bases": ("embedded untrained",), "references": ("random", "oracle")}  # fmt: skip
     assert {row.encoder for row in rows if row.metric == "average (live)"} >= {"SciMult MHAExpert", "oracle"}
-    scimult.live(Page(seeds=2))
+    scimult.live(chapter)  # of two seeds
     assert asked["seeds"] == [0, 1]
 
 
@@ -196,12 +196,6 @@ def test_a_change_is_paired_by_seed_and_has_the_interval_of_its_trainings():
     assert change(rows, "no such line") is None and change(made("scimult", value, range(1))).low is None
     zero = [replace(row, value=0.0) if "Vanilla" in row.encoder else row for row in rows]
     assert change(zero, relative=True) is None
-
-
-def test_who_carries_a_gain_is_read_off_the_table():
-    assert scimult.carriers("SM-T7", scimult.MHA, scimult.VANILLA) == ["Cite"]
-    assert scimult.ahead("SM-T4", scimult.MHA, scimult.VANILLA, scimult.columns("SM-T4"))
-    assert set(scimult.baselines("SM-T8")) | set(scimult.VARIANTS) == set(scimult.systems("SM-T8"))
 
 
 def test_differences_of_systems_are_paired_and_have_the_sign_of_the_scores():

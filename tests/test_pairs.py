@@ -231,9 +231,6 @@ def test_files_from_windows_and_half_characters_are_read_as_they_are(root, token
     assert len({triple.query for triple in scimult.triples(path)}) == 2
 
 
-# ---- variants --------------------------------------------------------------------------------------------------------
-
-
 def test_settings_are_those_of_the_paper():
     settings = config("SciMult MHAExpert", 0, TINY)
     assert (settings.triplet_loss, settings.mixing) == ("contrastive", "homogeneous")

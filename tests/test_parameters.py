@@ -70,10 +70,8 @@ def test_two_parameter_cells_and_files_that_are_no_notebook_are_refused(tmp_path
     with pytest.raises(ConfigError, match="2 cells are tagged"):
         read_parameters(path)
     cell = '{"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "code", "metadata": %s, "source": %s}]}'
-    wrong = [cell % ("{}", "1"), cell % ("{}", "[1]"), cell % ("1", '""'), cell % ('{"tags": "x"}', '""')]
-    wrong += ["[]", '{"cells": [1]}', "{}", '{"nbformat": 4, "metadata": {}, "cells": 1}', '{"nbformat": 4, "cells": []}',
-              '{"nbformat": 3, "metadata": {}, "cells": []}', cell % ('{"tags": [1]}', '""')]  # fmt: skip
-    for text in wrong:
+    wrong = [cell % ("{}", "[1]"), cell % ("1", '""'), cell % ('{"tags": [1]}', '""'), "[]", '{"cells": [1]}', "{}"]
+    for text in [*wrong, '{"nbformat": 4, "metadata": {}, "cells": 1}']:
         path.write_text(text)
         with pytest.raises(ConfigError, match="not a notebook"):
             read_parameters(path)
@@ -85,12 +83,8 @@ def test_text_is_coerced_by_the_declared_type_and_the_set_is_complete(tmp_path):
     assert list(resolved) == list(DECLARED) and type(resolved["seed"]) is int
     assert resolved == {"data": "embedded", "encoders": "a,org/model", "ndcg_percent": 50, "folds": "test", "seed": 7,
                         "confidence": 0.9, "quick": True, "query": "", "tags": ["x", "y"]}  # fmt: skip
-    for name, value, found in (
-        ("tags", '["p", "q,r"]', ["p", "q,r"]),
-        ("confidence", 0.9, 0.9),
-        ("data", str(tmp_path), str(tmp_path)),
-    ):
-        assert resolve(DECLARED, {name: value})[name] == found
+    more = resolve(DECLARED, {"tags": '["p", "q,r"]', "confidence": 0.9, "data": str(tmp_path)})
+    assert (more["tags"], more["confidence"], more["data"]) == (["p", "q,r"], 0.9, str(tmp_path))
 
 
 @pytest.mark.parametrize(("name", "value", "says"), [

@@ -11,6 +11,7 @@ from scipy import stats
 from small_files import refused
 from test_altered import PAPERS as ALTERED
 from test_altered import task
+from test_search import drawn
 
 from scirep_core.data.perturbations.altered import Made, alter
 from scirep_core.data.perturbations.changes import Text
@@ -37,10 +38,6 @@ ASKED = Asked(Task("neighbours/x", "alternative_self", "PRX", ("mrr",), Collecti
               {}, "paper", "error", (), "cosine", 0)  # fmt: skip
 
 
-def drawn(n, dim=8, seed=0):
-    return np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
-
-
 POOL = drawn(PAPERS, 16)
 
 
@@ -58,9 +55,6 @@ DISSIMILAR = ("T_ADelNN", "TDelNN")
 
 def by(rows):
     return {(row.metric, row.split): row for row in rows}
-
-
-# ---- rows of vectors -------------------------------------------------------------------------------------------------
 
 
 def test_retrieval_by_code_is_a_share_and_by_category_the_mean_of_shares():
@@ -106,9 +100,8 @@ def test_overlap_draws_its_papers_and_says_how_many():
     found, alone = by(both.with_self), by(both.without_self)
     assert found["aop@10", "T_ARot"].value == 100 and found["aop@10", "T_ARot"].n == 10
     assert found["aop@10", "TDelNN"].n == 4 and alone["aop@10", "T_ARot"].value == pytest.approx(90)
-    assert found["aop@10", "LO-DS"].value == pytest.approx(
-        np.mean([found["aop@10", code].value for code in DISSIMILAR])
-    )
+    mean = np.mean([found["aop@10", code].value for code in DISSIMILAR])
+    assert found["aop@10", "LO-DS"].value == pytest.approx(mean)
 
 
 def test_similarities_are_given_by_code_and_joined_by_category():
@@ -138,15 +131,8 @@ def test_codes_that_apply_nowhere_leave_no_row():
         assert {row.split for row in rows} == {"T_ARot", "LL-PS"}
 
 
-# ---- latent encoders -------------------------------------------------------------------------------------------------
-
-CORPUS = [
-    "large graphs of words",
-    "graphs of words grow",
-    "dense data and models",
-    "models of data",
-    "words and models",
-]
+TEXTS = "large graphs of words, graphs of words grow, dense data and models, models of data, words and models"
+CORPUS = TEXTS.split(", ")
 
 
 def test_latent_words_do_not_see_order_and_latent_characters_see_a_lost_letter():
@@ -164,9 +150,6 @@ def test_a_latent_encoder_is_named_by_its_corpus_which_must_share_terms():
     for corpus, terms in (([], 0), (["large graphs"], 0), (["graphs", "graphs grow", "data"], 1)):
         said = f"lsa: {terms} terms stand in two of {len(corpus)} different texts"
         refused(lambda corpus=corpus: Latent("lsa", corpus).encode(["graphs"], "PRX"), said, error=ConfigError)
-
-
-# ---- neighbourhoods --------------------------------------------------------------------------------------------------
 
 
 def cosines(a, b):
@@ -227,9 +210,6 @@ def test_memory_grows_with_the_texts_and_not_with_their_square(monkeypatch):
     assert peak(lambda: similarities(pool)) < 64 << 20, "of 576 MB for the matrix"
 
 
-# ---- differences, bounds, parameters ---------------------------------------------------------------------------------
-
-
 def row(metric, split, value, low=None, high=None, n=60, **more):
     return Result(
         "neighbours/acl_anth", split, metric, "paper", value, n, encoder="minilm", source="embedded", data_hash="x", seed=0,
@@ -260,9 +240,6 @@ def test_an_interval_without_width_at_the_edge_becomes_the_exact_one():
 def test_collections_may_be_none_named_and_encoders_may_not():
     assert check("collections", "") == "" and check("exclude_self", True) is True
     refused(lambda: check("encoders", ""), "encoders", error=Exception)
-
-
-# ---- agreement of tools ----------------------------------------------------------------------------------------------
 
 
 def tools(tags, phrases, antonyms):

@@ -23,8 +23,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from scirep_core.bench.given import as_mapping
 from scirep_core.bench.scoring import evaluate
-from scirep_core.data.task import Example, FewShot, Labelled, Qrel, Task
-from scirep_core.data.task import Judged as Pairs
+from scirep_core.data.task import Example, FewShot, Labelled, Task
 from scirep_core.evaluators.probes import few_shot, linear_fit, probe_search, sound_probes
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import Result
@@ -66,9 +65,6 @@ def scored(parts, metric, protocol="paper", type_="classification", few_shot=(),
 
 def wide(parts):
     return tuple(part.astype(np.float64) if i % 2 == 0 else part for i, part in enumerate(parts))
-
-
-# ------------------------------------------------------------------------------------------------------------- paper
 
 
 def searched(machine, costs, folds, **how):
@@ -230,17 +226,9 @@ def test_sparse_rows_longer_than_many_give_what_dense_ones_do(protocol):
     assert scored(parts, "f1_macro", protocol)["test"].value == pytest.approx(wanted, abs=1e-6)
 
 
-def test_no_intercept_is_told_apart_and_only_of_the_paper_protocol():
-    parts = data(1, kind="targets")  # around 7: without an intercept features have to make up for it
-    with_, without = (
-        scored(parts, "kendall_tau", type_="regression", intercept=given)["test"].value for given in (True, False)
-    )
-    assert with_ != without
+def test_no_intercept_is_only_of_the_paper_protocol():
     with pytest.raises(ConfigError, match="fits an intercept"):
-        scored(parts, "kendall_tau", "sound", type_="regression", intercept=False)
-
-
-# ------------------------------------------------------------------------------------------------------------- sound
+        scored(data(1, kind="targets"), "kendall_tau", "sound", type_="regression", intercept=False)
 
 
 def oracle(kind, scoring, folds, **more):
@@ -349,34 +337,6 @@ def test_folds_in_groups_are_folds_at_once(monkeypatch):
     whole = scored(data(2, classes=5), "f1_macro", "sound")["test"]
     monkeypatch.setattr(sound_probes, "CELLS", 1)
     assert scored(data(2, classes=5), "f1_macro", "sound")["test"].value == whole.value
-
-
-# ------------------------------------------------------------------------------------------------------------ scoring
-
-
-class Lengths:
-    """A scorer of pairs: nearness of the numbers that ids end in."""
-
-    name, fingerprint, similarity = "lengths", "f00d", "number"
-
-    def __contains__(self, key: object) -> bool:
-        return str(key)[1:].isdigit()
-
-    def scores(self, query_id, cand_ids):
-        return np.array([-abs(int(query_id[1:]) - int(key[1:])) for key in cand_ids], dtype=float)
-
-
-def test_scorers_of_pairs_rank_and_are_refused_elsewhere():
-    judged = Pairs((Qrel("q5", "c4", 1), Qrel("q5", "c9", 0), Qrel("q5", "c7", 1)))
-    task = Task("t", "proximity", "PRX", ("map", "mrr"), judged, "folder", "")
-    rows = evaluate(task, Lengths())
-    table = {key: np.array([float(key[1:])]) for key in ("q5", "c4", "c9", "c7")}
-    for these in (Lengths(), table, table | {"other/q": np.array([0.0])}):  # ids no one asks for do no harm
-        assert [row.value for row in evaluate(task, these)] == [100, 100]
-    assert {(row.encoder, row.fingerprint, row.similarity) for row in rows} == {("lengths", "f00d", "number")}
-    probed = Task("t", "classification", "CLF", ("f1_macro",), Labelled({"train": (), "test": ()}), "folder", "")
-    with pytest.raises(ConfigError, match="lengths scores pairs and has no vectors: t is a classification task"):
-        evaluate(probed, Lengths())
 
 
 def test_many_vectors_are_checked_by_a_few_calls_each():

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scirep_core import cli
 from scirep_core.bench.speed import race as race_
 from scirep_core.bench.speed.race import (
     APART,
@@ -83,43 +82,34 @@ def test_ways_take_turns_and_run_once_before_the_clock():
     assert {name: len(mine) for name, mine in laps.items()} == {"a": 2, "b": 2} and found["a"].shape == (2, 2)
 
 
-def bench(monkeypatch, *given):
-    """Run `scirep bench`; return its exit code."""
-    monkeypatch.setattr("sys.argv", ["scirep", "bench", *given])
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["bench", *given])
-    return int(ended.value.code or 0)
-
-
-def test_the_command_writes_rows_that_say_how_to_get_them(tmp_path: Path, capsys, monkeypatch):
+def test_the_command_writes_rows_that_say_how_to_get_them(tmp_path: Path, scirep, monkeypatch):
     out = tmp_path / "race.jsonl"
-    given = ["--model", "bert-tiny", "--texts", "filled", "--number", "6", "--lengths", "16", "--rounds", "1",
+    words = ["bench", "--model", "bert-tiny", "--texts", "filled", "--number", "6", "--lengths", "16", "--rounds", "1",
              "--threads", "1", "--ways", "ours, float32; ours, bfloat16", "--out", str(out)]  # fmt: skip
-    assert bench(monkeypatch, *given) == 0
+    monkeypatch.setattr("sys.argv", ["scirep", *words])  # what rows say of how they came
+    code, shown, err = scirep(*words)
     rows = read_results(out)
-    assert cells(rows, TIMES)["ours, float32"] == 1  # the first that ran
+    assert code == 0 and cells(rows, TIMES)["ours, float32"] == 1  # the first that ran
     assert rows[0].parameters["mean_tokens"] == 16 and rows[0].parameters["attention"] in ("exp2", "fused")
     assert rows[0].parameters["machine"] == machine()
     assert recompute(rows[0]).startswith("scirep bench --model bert-tiny")
-    shown = capsys.readouterr()
-    assert f"{THEIRS}: not run" in shown.err and "round 1 of 1" in shown.err and str(out) in shown.err
+    assert f"{THEIRS}: not run" in err and "round 1 of 1" in err and str(out) in err
     for said in ("times as fast", "matrix share, %", "ours, bfloat16", machine()):
-        assert said in " ".join(shown.out.split())  # a long machine's name runs over a line
+        assert said in " ".join(shown.split())  # a long machine's name runs over a line
 
 
-def test_the_command_reads_a_file_of_texts_and_keeps_rows_at_home(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "home"))
+def test_the_command_reads_a_file_of_texts_and_keeps_rows_at_home(tmp_path, scirep, home):
     (tmp_path / "mine.txt").write_text("w1 w2 w3\n\n w4 w5\n")
-    given = ["--model", "bert-tiny", "--rounds", "1", "--ways", "ours, float32", "--json", "--texts"]
-    assert bench(monkeypatch, *given, str(tmp_path / "mine.txt")) == 0
-    rows = read_results(tmp_path / "home" / "bench" / "bert-tiny-mine-cpu.jsonl")
-    assert [row["id"] for row in json.loads(capsys.readouterr().out)] == [row.id for row in rows]
+    words = ["bench", "--model", "bert-tiny", "--rounds", "1", "--ways", "ours, float32", "--json", "--texts"]
+    code, out, _ = scirep(*words, tmp_path / "mine.txt")
+    rows = read_results(home / "bench" / "bert-tiny-mine-cpu.jsonl")
+    assert code == 0 and [row["id"] for row in json.loads(out)] == [row.id for row in rows]
     assert {row.n for row in rows} == {2} and {row.source for row in rows} == {"own"}
     for name, said in (("abstract", "did you mean 'abstracts'"), ("empty.txt", "has no text"), ("bytes.txt", "UTF-8")):
         (tmp_path / "empty.txt").write_text("\n \n")
         (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
-        assert bench(monkeypatch, *given, str(tmp_path / name) if "." in name else name) == 2
-        assert said in capsys.readouterr().err
+        code, _, err = scirep(*words, tmp_path / name if "." in name else name)
+        assert code == 2 and said in err
 
 
 def test_invented_texts_stand_in_where_no_real_ones_are_at_hand(monkeypatch):

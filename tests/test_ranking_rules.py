@@ -10,7 +10,8 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scirep_core.data.task import Judged, Qrel, Reviewers, Task, Triple, Triples
+from scirep_core.bench import scoring
+from scirep_core.data.task import Judged, Labelled, Qrel, Reviewers, Task, Triple, Triples
 from scirep_core.evaluators import pairs, ranking, reviewers, triplets
 from scirep_core.kit.errors import ConfigError, DataError, NumericError
 
@@ -43,9 +44,8 @@ def test_ties_favour_nothing_when_sound():
     """What is relevant stands first in the file, all are equally near: half of 400 queries have it first, as by chance."""
     rows = [(f"q{i}", cand, int(cand == "a")) for i in range(400) for cand in ("a", "b")]
     vectors = {name: np.zeros(2) for name in ("a", "b", *(f"q{i}" for i in range(400)))}
-    assert ranking.evaluate(task(rows), vectors, "sound")[0].value == pytest.approx(
-        75, abs=3.75
-    )  # three standard errors
+    (found,) = ranking.evaluate(task(rows), vectors, "sound")
+    assert found.value == pytest.approx(75, abs=3.75)  # three standard errors
 
 
 def test_a_query_without_vector_leaves_the_mean_only_where_dropping_is_asked_for():
@@ -115,8 +115,6 @@ def test_metrics_share_their_draws():
     assert ap.low < ap.value < ap.high
 
 
-# ------------------------------------------------------------------------------------------- against trec_eval itself
-
 scores = st.sampled_from([0.0, 0.5, 1.0, 1.0 + 1e-9, 2.0, -1.0])
 NAMED = {"map": "map", "ndcg": "ndcg", "r@5": "recall_5", "ndcg@10": "ndcg_cut_10", "mrr": "recip_rank"}
 
@@ -151,8 +149,6 @@ def test_protocol_paper_is_trec_eval_called_directly(data):
     wanted = {name: 100 * np.mean([one[theirs] for one in direct]) for name, theirs in NAMED.items()}
     assert values(made) == pytest.approx(wanted, abs=1e-6)
 
-
-# ---------------------------------------------------------------------------------------------------------- reviewers
 
 FIVE = ("hard_p@5", "hard_p@10", "soft_p@5", "soft_p@10", "mean_of_four")
 
@@ -212,9 +208,6 @@ def test_a_missing_paper_of_a_reviewer_is_an_error_as_in_the_published_code():
     assert (found.value, found.coverage) == pytest.approx((20, 0.5))
 
 
-# -------------------------------------------------------------------------------------------- systems that score pairs
-
-
 class ByName:
     """Scores a candidate by the number in its name; has no vectors."""
 
@@ -237,8 +230,12 @@ def three(*rows: Triple) -> Task:
 def test_a_scorer_takes_the_place_of_vectors_and_names_its_similarity():
     scorer = ByName("q", "c1", "c2", "c3")
     assert isinstance(scorer, pairs.PairScorer) and not isinstance({"q": 1}, pairs.PairScorer)
-    (found,) = ranking.evaluate(task([("q", "c1", 1), ("q", "c3", 0), ("q", "c2", 0)]), scorer)
+    (found,) = scoring.evaluate(task([("q", "c1", 1), ("q", "c3", 0), ("q", "c2", 0)]), scorer)
     assert (found.value, found.similarity) == (pytest.approx(100 / 3), "number in the name")
+    assert (found.encoder, found.fingerprint) == ("by name", "f")
+    probed = Task("t", "classification", "CLF", ("f1_macro",), Labelled({"train": (), "test": ()}), "folder", "")
+    with pytest.raises(ConfigError, match="by name scores pairs and has no vectors: t is a classification task"):
+        scoring.evaluate(probed, scorer)
     with pytest.raises(ConfigError, match="scores pairs itself"):
         ranking.evaluate(task([("q", "c1", 1)]), scorer, similarity="cosine")
     with pytest.raises(DataError, match="have no vector: c9"):

@@ -24,7 +24,6 @@ from small_published import (
 )
 
 from scirep_core.bench.scoring import evaluate
-from scirep_core.data.inventory import TASKS
 from scirep_core.data.readers import beir, maple, mdcr, neighbours, recommendation, s2and, samples, scimult
 from scirep_core.data.task import Byline, Collection, LabelText, Pooled, Qrel, Signature, Triple
 from scirep_core.kit.errors import ConfigError
@@ -142,18 +141,6 @@ def test_plain_collections(tmp_path):
     assert "1 papers repeat another's title and abstract" in read(ACL, tmp_path).notes
     stream = neighbours.papers(tmp_path / "no.jsonl.gz")  # not read until asked
     refused(lambda: next(stream), "file not found")
-
-
-@mirrored("textual_neighbours")
-@pytest.mark.parametrize(("config", "file", "count", "first"), [
-    ("acl_anth", "acl_anth", 9_639, 2016), ("iclr", "iclr_reviews", 3_519, 2017)])  # fmt: skip
-def test_real_collections(tmp_path, config, file, count, first):
-    manifest = TASKS[f"neighbours/{config}"].manifest
-    linked(tmp_path / manifest / f"{config}.jsonl.gz", f"textual_neighbours/{file}.jsonl.gz")
-    task = read(f"neighbours/{config}", tmp_path, "real")
-    assert len(task.payload.paper_ids) == len(task.papers) == count
-    found = {paper.year for paper in task.papers.values()}
-    assert (min(found), max(found)) == (first, 2021) and "without an abstract" not in task.notes
 
 
 def test_s2and_by_hand(tmp_path):
@@ -302,16 +289,6 @@ def test_pretraining_is_streamed(scimult_task, tmp_path):
     rows = task.payload.rows("train")
     assert next(rows) == next(rows)
     refused(lambda: next(rows), "search_train.json:3: field 'question' must be str")
-
-
-@pytest.mark.parametrize(("config", "says"), [
-    ("link/cite", "unknown kind 'link' of scimult/cite; did you mean 'links'"),
-    ("links/cites", "unknown link 'cites'; did you mean 'cite'"),
-])  # fmt: skip
-def test_unknown_kinds_are_named(config, says, tmp_path):
-    write_scimult(tmp_path)
-    spec = TASKS["scimult/cite"]._replace(config=config)
-    refused(lambda: scimult.read(spec, "scimult/cite", tmp_path, "embedded"), says, error=ConfigError)
 
 
 def test_maple_folder(tmp_path):

@@ -108,9 +108,7 @@ def test_examples_in_docstrings_give_what_they_say() -> None:
     assert [name for name, one in found.items() if one.failed] == []
 
 
-def test_stable_names_have_a_page_and_its_examples_run(
-    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stable_names_have_a_page_and_its_examples_run(written, tmp_path, monkeypatch):
     assert not [path for path in written.rglob("*.md") if str(ROOT) in path.read_text(encoding="utf-8")]
     text = page(written, "reference/python")
     for name in scirep_core.__all__:
@@ -322,10 +320,8 @@ def test_every_key_of_a_training_has_a_meaning(written: Path) -> None:
             assert meaning, f"{section}.{name} has no meaning"
             assert json.loads(default) == (list(value) if isinstance(value, tuple) else value)
             assert f"| `{name}` |" in text
-    assert set(settings.MEANINGS) <= {
-        "out",
-        *(f.name for h in settings.SECTIONS.values() for f in dataclasses.fields(h)),
-    }
+    known = {field.name for held in settings.SECTIONS.values() for field in dataclasses.fields(held)}
+    assert set(settings.MEANINGS) <= {"out", *known}
 
 
 def test_every_parameter_of_every_chapter_is_listed(written: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import os
 import re
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_leftovers import killed
 from toy_notebooks import DRIVER, PARAMETERS, ROWS, alive, write
 
 from scirep_core.book import runcache, runner
@@ -110,9 +113,7 @@ def test_run_gives_notebook_data_and_rows(places: Places, tmp_path: Path, monkey
     assert run(path, places=places, progress=said.append).notebook == own
 
 
-def test_what_can_only_be_had_by_hand_is_named_and_the_chapter_goes_on(
-    places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_can_only_be_had_by_hand_is_named_and_the_chapter_goes_on(places, monkeypatch):
     def no_connection(*_: object, **__: object) -> None:
         raise ConfigError("no connection")
 
@@ -136,9 +137,7 @@ def test_what_can_only_be_had_by_hand_is_named_and_the_chapter_goes_on(
         ("csfcube/aa", {}, "csfcube/aa: no such notebook: did you mean 'csfcube/a'"),
     ],
 )
-def test_bad_input_is_refused_before_a_kernel_starts(
-    places: Places, name: str, given: dict[str, Any], says: str
-) -> None:
+def test_bad_input_is_refused_before_a_kernel_starts(places, name, given, says):
     path = notebook(places, "csfcube/a", ROWS)
     with pytest.raises(ConfigError, match=re.escape(says)):
         run(Path(name), given, places=places)
@@ -249,9 +248,7 @@ def test_a_chapter_reruns_only_for_a_reason_and_says_it(places: Places) -> None:
     assert reason() == ""
 
 
-def test_a_chapter_with_linguistic_tools_reruns_when_their_data_come_or_go(
-    places: Places, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_chapter_with_linguistic_tools_reruns_when_their_data_come_or_go(places, monkeypatch):
     found = []
     for name, kind in (("a", "auto"), ("b", "fallback")):
         notebook(places, f"csfcube/{name}", ROWS, parameters=f'tools: str = "{kind}"  # who finds words')
@@ -348,12 +345,8 @@ def test_what_a_chapter_says_of_its_long_steps_is_passed_on_once(tmp_path: Path)
 
 def test_ctrl_c_stops_the_kernels_and_exits_130(places: Places) -> None:
     notebook(places, "csfcube/slow", ROWS, "import time\ntime.sleep(60)")
-    process = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, places.root, places.runs],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    words = [sys.executable, "-c", DRIVER, places.root, places.runs]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True)
     until(lambda: any(places.runs.glob(".staging/*/*/data/rows.jsonl")))
     assert alive(places.runs)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
@@ -401,48 +394,31 @@ def test_staging_sweeps_the_dead_and_leaves_the_living(tmp_path: Path) -> None:
     assert not list((tmp_path / ".staging").iterdir())
 
 
-@pytest.mark.parametrize("step", range(5))
-def test_a_death_between_any_two_steps_of_publishing_is_completed_by_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
+def test_a_death_between_any_two_steps_of_publishing_is_completed_by_the_next(tmp_path: Path) -> None:
     """Old and new never mix: after recovery the three paths belong together, whichever rename was the last."""
 
-    def sealed(text: str) -> Path:
-        ready = tmp_path / f"ready-{text}"
+    def sealed(folder: Path, text: str) -> Path:
+        ready = folder / f"ready-{text}"
         (ready / "data").mkdir(parents=True)
         (ready / "notebook.ipynb").write_text(text)
         (ready / "data" / "rows.jsonl").write_text(text)
         runcache.seal(ready, "a", {"parameter": {"seed": text}}, {})
         return ready
 
-    profile, trash = tmp_path / "embedded", tmp_path / "trash"
-    trash.mkdir()
-    base = runcache.publish(sealed("old"), profile, "csfcube/a", trash)
-    ready, count = sealed("new"), 0
-    moves = {name: getattr(Path, name) for name in ("rename", "replace")}
-
-    def counted(name: str) -> Callable[[Path, Path], object]:
-        def move(path: Path, target: Path) -> object:
-            nonlocal count
-            if path.suffix == ".part" or target.name.startswith(".a.run.json."):
-                return moves[name](path, target)
-            if count == step:
-                raise KeyboardInterrupt
-            count += 1
-            return moves[name](path, target)
-
-        return move
-
-    with monkeypatch.context() as patch:
-        for name in moves:
-            patch.setattr(Path, name, counted(name))
-        with pytest.raises(KeyboardInterrupt):
-            runcache.publish(ready, profile, "csfcube/a", trash)
-    runcache.roll_forward(profile, trash)
-    expected = "old" if step == 0 else "new"
-    assert base.with_name("a.ipynb").read_text() == (base.with_name("a.data") / "rows.jsonl").read_text() == expected
-    assert runcache.why(base, {"parameter": {"seed": expected}}) == ""
-    assert not list(profile.glob(".ready/*/*"))
+    found: list[str] = []
+    for folder in (tmp_path / str(stop) for stop in itertools.count(1)):
+        profile, trash = folder / "embedded", folder / "trash"
+        trash.mkdir(parents=True)
+        base = runcache.publish(sealed(folder, "old"), profile, "csfcube/a", trash)
+        new = (sealed(folder, "new"), profile, "csfcube/a", trash)
+        if not killed(functools.partial(runcache.publish, *new), len(found) + 1):
+            break
+        runcache.roll_forward(profile, trash)
+        found.append(base.with_name("a.ipynb").read_text())
+        assert (base.with_name("a.data") / "rows.jsonl").read_text() == found[-1]
+        assert runcache.why(base, {"parameter": {"seed": found[-1]}}) == ""
+        assert not list(profile.glob(".ready/*/*"))
+    assert set(found) == {"old", "new"} and found == sorted(found, reverse=True) and len(found) > 4
 
 
 def test_a_folder_that_cannot_be_written_is_told(places: Places, tmp_path: Path) -> None:

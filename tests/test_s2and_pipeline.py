@@ -12,6 +12,7 @@ import pytest
 from nltk import edit_distance
 from scipy.spatial.distance import squareform
 from sklearn.cluster import AgglomerativeClustering
+from small_tasks import values
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.folder import read_folder, write_folder
@@ -59,10 +60,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(author_model.SETTINGS, "max_iter", 20)
 
 
-def values(rows):
-    return {(row.split, row.metric): row.value for row in rows}
-
-
 def nobody(task, unknown) -> Task:
     """The task, with mentions of nobody known."""
     rows = tuple(row._replace(cluster="") if unknown(k) else row for k, row in enumerate(task.payload.rows))
@@ -71,9 +68,6 @@ def nobody(task, unknown) -> Task:
 
 TASK, TRUTH = world()
 NOISE = {key: np.random.default_rng(i).standard_normal(8) for i, key in enumerate(TRUTH)}
-
-
-# ------------------------------------------------------------------------------------------------------------ features
 
 
 def pair(one: Signature, other: Signature, papers=(), bylines=()) -> dict[str, float]:
@@ -158,9 +152,6 @@ def test_clusters_are_not_among_the_inputs_and_blocks_may_come_together():
     np.testing.assert_array_equal(together, apart)
 
 
-# -------------------------------------------------------------------------------------------------- splits and B-cubed
-
-
 @pytest.mark.parametrize("protocol", ["paper", "sound"])
 def test_no_block_is_learnt_from_and_scored(protocol):
     names = [f"{s}/{k}" for s in ("big", "other") for k in range(40)] + [f"tiny/{k}" for k in range(5)]
@@ -219,9 +210,6 @@ def test_threshold_is_the_middle_of_the_best_of_a_grid_by_brute_force():
     assert author_blocks.tune(blocks, grid) == grid[best[len(best) // 2]]
 
 
-# ------------------------------------------------------------------------------------------------------------ the model
-
-
 def test_training_pairs_are_capped_seeded_and_those_of_the_blocks():
     mentions = authors.mentions_of(TASK, TASK.payload.rows)
     names = sorted(mentions.blocks)[:16]
@@ -269,9 +257,6 @@ def test_the_threshold_is_tuned_on_validation_blocks_only(monkeypatch):
         gold[mentions.blocks[name]] = "one"
     after = author_model.run(replace(mentions, gold=gold), split, 0)
     assert after.threshold == before.threshold and after.sums != before.sums
-
-
-# --------------------------------------------------------------------------------------------------------- the evaluator
 
 
 @pytest.mark.parametrize("protocol", ["paper", "sound"])

@@ -19,10 +19,8 @@ from scirep_core.kit.errors import ConfigError, DataError, NumericError
 GOOD = {"1": [0.0, 0.0], "2": [0.1, 0.0], "3": [0.2, 0.0], "4": [3.0, 0.0]}
 
 
-def test_public_names_are_there_and_cost_nothing_to_import():
-    out = alone("import sys, scirep_core; assert 'numpy' not in sys.modules; print(sorted(scirep_core.__all__))")
-    for name in ("load_task", "load_encoder", "encode", "evaluate"):
-        assert name in out and callable(getattr(scirep_core, name))
+def test_public_names_cost_nothing_to_import_and_a_wrong_one_is_said():
+    assert alone("import sys, scirep_core; print('numpy' in sys.modules)").strip() == "False"
     with pytest.raises(AttributeError, match="no attribute 'evalaute'"):
         _ = scirep_core.evalaute
 
@@ -67,19 +65,16 @@ def test_missing_vectors_are_an_error_or_dropped_and_counted(tiny):
             scirep_core.evaluate(task, given_, **how)
 
 
-@pytest.mark.parametrize(
-    ("vectors", "error", "message"),
-    [
-        (GOOD | {"2": [np.nan, 0.0]}, NumericError, "vector of 2 holds NaN"),
-        # squares beyond single precision made a retrieval perfect, and kept a linear SVM busy for ever
-        (GOOD | {"2": [1e25, 0.0]}, NumericError, r"vector of 2 holds a number beyond 1e\+15; scale the vectors"),
-        (GOOD | {"2": [1.0]}, DataError, r"vector of 2 has shape \(1,\)"),
-        ({}, DataError, "no vectors"),
-        ((["1", "1"], np.zeros((2, 2))), DataError, "id 1 is there twice"),
-        ((["1"], np.zeros((2, 2))), DataError, "1 ids for an array of shape"),
-        ({"1": ["a", "b"]}, DataError, "holds <U1, not real numbers"),
-    ],
-)
+@pytest.mark.parametrize(("vectors", "error", "message"), [
+    (GOOD | {"2": [np.nan, 0.0]}, NumericError, "vector of 2 holds NaN"),
+    # squares beyond single precision made a retrieval perfect, and kept a linear SVM busy for ever
+    (GOOD | {"2": [1e25, 0.0]}, NumericError, r"vector of 2 holds a number beyond 1e\+15; scale the vectors"),
+    (GOOD | {"2": [1.0]}, DataError, r"vector of 2 has shape \(1,\)"),
+    ({}, DataError, "no vectors"),
+    ((["1", "1"], np.zeros((2, 2))), DataError, "id 1 is there twice"),
+    ((["1"], np.zeros((2, 2))), DataError, "1 ids for an array of shape"),
+    ({"1": ["a", "b"]}, DataError, "holds <U1, not real numbers"),
+])  # fmt: skip
 def test_bad_vectors_are_named(tiny, vectors, error, message):
     with pytest.raises(error, match=message):
         scirep_core.evaluate(tiny, vectors)
@@ -104,7 +99,6 @@ def test_bad_files_name_file_and_line(tmp_path):
     for second, message in (
         ('{"paper_id": "1", "embedding": [1, 2]}', "x.jsonl:2: id 1 is there twice"),
         ('{"paper_id": "2", "embedding": [1]}', "x.jsonl:2: embedding of 2 has 1 numbers"),
-        ('{"paper_id": "2", "embedding": [1, NaN]}', "x.jsonl:2: NaN"),
         ('{"paper_id": "2", "embedding": "none"}', "x.jsonl:2: field 'embedding' must be list"),
         ('{"id": "2"}', "x.jsonl:2: field 'paper_id' is missing"),
     ):
@@ -130,21 +124,6 @@ def test_bad_files_name_file_and_line(tmp_path):
         given.as_mapping((list(ids), array[:, 0]))
 
 
-def test_a_broken_npz_is_never_advised_to_be_loaded_unsafely(tmp_path):
-    vectors = np.random.default_rng(0).random((500, 8))
-    np.savez_compressed(tmp_path / "good.npz", ids=np.arange(500).astype(str), vectors=vectors)
-    whole = (tmp_path / "good.npz").read_bytes()
-    np.save(tmp_path / "array.npy", np.zeros(3))
-    junk = bytearray(whole)
-    junk[len(junk) // 2 : len(junk) // 2 + 200] = b"x" * 200
-    for content in (b"id,vector\n1,2\n", b"", whole[:300], (tmp_path / "array.npy").read_bytes(), bytes(junk)):
-        bad = tmp_path / "bad.npz"
-        bad.write_bytes(content)
-        with pytest.raises(DataError, match=r"bad\.npz: not a readable \.npz") as caught:
-            given.read_vectors(bad)
-        assert "unsafe" not in str(caught.value) and "allow_pickle" not in str(caught.value)
-
-
 def test_vectors_that_say_nothing_are_noted(tiny):
     def notes(vectors):
         return {row.note for row in scirep_core.evaluate(tiny, {k: np.array(v, float) for k, v in vectors.items()})}
@@ -165,7 +144,6 @@ TASKS = all_tasks()
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """One folder per small task, and vectors for all of them."""
     root = tmp_path_factory.mktemp("tasks")
     for name, task in TASKS.items():
         write_folder(task, root / name)
@@ -184,6 +162,7 @@ def test_every_type_is_scored_from_its_folder(scirep, place, name):
     assert {(r["split"], r["metric"]): r["value"] for r in rows} == {(r.split, r.metric): r.value for r in direct}
     assert {row["encoder"] for row in rows} == {"mine"}
     code, out, _ = scirep("score", place / name, "--vectors", place / "mine.npz")
+    assert "mine on folder data, protocol paper" in out and f"{TASKS[name].name} (n={direct[0].n})" in out
     for row in direct:  # and the table has every split
         assert code == 0 and row.split in out and row.metric in out and f"{row.value:.2f}" in out
 
@@ -215,37 +194,23 @@ def test_dropped_rows_are_reported(scirep, place, tmp_path):
     assert json.loads(out)[0]["coverage"] == pytest.approx(15 / 18)
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "message"),
-    [
-        ("proximity", ("--vectors", "F/mine.npz", "--metrics", "f1"), "has no metric 'f1'"),
-        ("proximity", ("--vectors", "F/mine.npz", "--metrics", "ndcg@x"), "unknown metric 'ndcg@x'"),
-        ("classification", ("--vectors", "F/mine.npz", "--split", "63-shot"), "has no split '63-shot'"),
-        ("classification", ("--vectors", "F/mine.npz", "--protocol", "sund"), "did you mean 'sound'"),
-        ("label_ranking", ("--vectors", "F/mine.npz", "--metrics", "f1_macro"), "paper p1 has 2 labels"),
-        ("retrieval", ("--vectors", "oracle"), "has no oracle"),
-        ("proximity", ("--rankings", "F"), "score small/proximity with --vectors"),
-        ("csfcube", ("--rankings", "F", "--similarity", "dot"), "--similarity goes with vectors"),
-        ("csfcube", ("--rankings", "F", "--on-missing", "drop"), "--on-missing goes with vectors"),
-        ("mine.npz", ("--vectors", "random"), "mine.npz: this is a file. Give the folder that holds a task.json"),
-        ("nosuchdir", ("--vectors", "random"), "unknown suite or task 'nosuchdir', and no folder of that name"),
-        *((name, ("--vectors", "random"), f"{name}: no such folder")
-          for name in ("nosuchdir/", "./nosuchdir", "/no/such/dir", "~/nosuchdir")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "words", "message"), [
+    ("proximity", ("--vectors", "F/mine.npz", "--metrics", "f1"), "has no metric 'f1'"),
+    ("proximity", ("--vectors", "F/mine.npz", "--metrics", "ndcg@x"), "unknown metric 'ndcg@x'"),
+    ("classification", ("--vectors", "F/mine.npz", "--split", "63-shot"), "has no split '63-shot'"),
+    ("classification", ("--vectors", "F/mine.npz", "--protocol", "sund"), "did you mean 'sound'"),
+    ("label_ranking", ("--vectors", "F/mine.npz", "--metrics", "f1_macro"), "paper p1 has 2 labels"),
+    ("retrieval", ("--vectors", "oracle"), "has no oracle"),
+    ("proximity", ("--rankings", "F"), "score small/proximity with --vectors"),
+    ("csfcube", ("--rankings", "F", "--similarity", "dot"), "--similarity goes with vectors"),
+    ("csfcube", ("--rankings", "F", "--on-missing", "drop"), "--on-missing goes with vectors"),
+    ("mine.npz", ("--vectors", "random"), "mine.npz: this is a file. Give the folder that holds a task.json"),
+    ("nosuchdir", ("--vectors", "random"), "unknown suite or task 'nosuchdir', and no folder of that name"),
+    *((name, ("--vectors", "random"), f"{name}: no such folder")
+      for name in ("nosuchdir/", "./nosuchdir", "/no/such/dir", "~/nosuchdir")),
+])  # fmt: skip
 def test_bad_requests_are_one_line(scirep, place, name, words, message):
     there = place / name if (place / name).exists() and not name.startswith("/") else name
     code, out, err = scirep("score", there, *(word.replace("F", str(place)) for word in words))
     assert (code, out) == (2, "") and message in err
     assert len(err.strip().splitlines()) == 1
-
-
-def test_mentions_may_have_vectors_of_their_own(scirep, place, tmp_path):
-    ids = [row.signature_id for row in TASKS["author_disambiguation"].payload.rows]
-    table = np.random.default_rng(0).standard_normal((len(ids), 4))
-    np.savez(tmp_path / "mentions.npz", ids=ids, vectors=table)
-    words = ("score", place / "author_disambiguation", "--vectors", tmp_path / "mentions.npz", "--json")
-    code, out, err = scirep(*words)
-    assert (code, err) == (0, "")
-    direct = scoring.evaluate(TASKS["author_disambiguation"], dict(zip(ids, table, strict=True)))
-    assert [row["value"] for row in json.loads(out)] == [row.value for row in direct]

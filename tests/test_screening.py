@@ -118,9 +118,7 @@ DOORS = {
     "library's tokenizer": lambda folder, out: hub.load_tokenizer(folder),
     "own tokenizer": lambda folder, out: tokens.read_tokens(folder),
     "adapters": lambda folder, out: adapted.ByLibrary(hub.TransformersEncoder("x", str(folder)), {}),
-    "race: sentence-transformers": lambda folder, out: race._sentence_transformers("float32")(
-        race.Runner("minilm", folder, 64, "cpu")
-    ),
+    "race: sentence-transformers": lambda folder, out: race._sentence_transformers("float32")(_runner(folder)),
     "race: loop": lambda folder, out: race._loop(_runner(folder)),
     "base of a training": lambda folder, out: _base(folder),
     "tokenizer of a checkpoint": lambda folder, out: tokenizer_folder(folder / "x.ckpt", str(folder)),

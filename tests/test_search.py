@@ -207,22 +207,12 @@ def test_beyond_a_million_texts_faiss_finds_the_same(module, similarity, monkeyp
     assert asked == [120] * 3
 
 
-def test_an_encoder_that_gives_one_vector_for_all_ties_everywhere(in_double):
-    pool = np.ones((2000, 64), np.float32)
-    best, worst = Pool(pool).ranks(pool[:200], np.arange(200))
-    assert (best == 1).all() and (worst == 2000).all()
-    assert Pool(pool).nearest(pool[:3], 4).tolist() == [[0, 1, 2, 3]] * 3
-    assert sum(in_double) <= 203 * (2000 + 1), "every text once a query"
-
-
 def test_what_cannot_be_searched_is_named():
     with pytest.raises(ConfigError, match=r"unknown similarity 'cosinus'.*cosine"):
         Pool(drawn(3), "cosinus")
     with pytest.raises(ValueError, match="81 nearest of 80 texts"):
         Pool(drawn(80)).nearest(drawn(1), 81)
 
-
-# ---- retrieval -------------------------------------------------------------------------------------------------------
 
 TREC = {"recall@5": "recall_5", "recall@100": "recall_100", "mrr": "recip_rank", "map": "map", "p@10": "P_10",
         "ndcg@10": "ndcg_cut_10", "ndcg": "ndcg"}  # fmt: skip

@@ -12,12 +12,13 @@ import html
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import chromium
+import panel
 import pytest
 import small_book
 
@@ -87,8 +88,8 @@ class Seen(NamedTuple):
     bare: Sequence[str] = ()
     unreached: Sequence[str] = ()
     cut: int = 0
-    faint: Mapping[str, str] = {}
-    faint_in_the_dark: Mapping[str, str] = {}
+    faint: Sequence[str] = ()
+    faint_in_the_dark: Sequence[str] = ()
     wide: int = 0
 
 
@@ -113,7 +114,7 @@ def in_folder(started: Any, site: Path, folder_origin: str) -> dict[str, Seen]:
             widgets, bare, led = tab.page.evaluate(WIDGETS), tab.page.evaluate(BARE), leads(tab.page)
             tab.page.evaluate(OPEN_ALL)
             unreached, cut = tab.page.evaluate(UNREACHED), tab.page.evaluate(CUT)
-            faint = [tab.page.evaluate(CONTRAST, mode) for mode in ("light", "dark")]
+            faint = [faint_in(tab.page, mode) for mode in ("light", "dark")]
             tab.page.set_viewport_size({"width": 390, "height": 844})
             found[path] = Seen(problems, widgets, led, bare, unreached, cut, *faint, tab.page.evaluate(WIDTH))
     LOOKED[site] = found
@@ -180,6 +181,13 @@ def test_search_works(started: Any, origin: str) -> None:
         tab.page.goto(origin + "search.html?q=coverage")
         tab.page.wait_for_selector("#search-results a[href*='coverage.html']")
         assert tab.problems == []
+
+
+def faint_in(page: Any, mode: str) -> list[str]:
+    """Return the texts of the article that are of low contrast in a mode; large ones may have less."""
+    page.evaluate("mode => { document.documentElement.dataset.theme = mode; }", mode)
+    skip = "mjx-container, script, style, .onlyprint, .headerlink"
+    return page.evaluate(panel.CONTRAST, ["article", skip, 3])["low"]
 
 
 def leads(page: Any) -> bool | None:
@@ -274,36 +282,6 @@ WIDTH = """() => {
 # Lines of code that go on out of sight.
 CUT = """() => [...document.querySelectorAll('article pre')]
   .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).length"""
-
-
-# Contrast in a mode of every visible piece of text in the article, against the first opaque background behind it.
-CONTRAST = """(mode) => {
-  document.documentElement.dataset.theme = mode;
-  const parse = (c) => { const v = c.match(/[\\d.]+/g).map(Number); return [v[0], v[1], v[2], v[3] ?? 1]; };
-  const linear = (x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4);
-  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-  const grounds = new Map([[null, [255, 255, 255, 1]]]);
-  const behind = (e) => {
-    if (!grounds.has(e)) {
-      const c = parse(getComputedStyle(e).backgroundColor);
-      grounds.set(e, c[3] > 0.5 ? c : behind(e.parentElement));
-    }
-    return grounds.get(e);
-  };
-  const skip = 'mjx-container, script, style, .onlyprint, .headerlink';
-  const found = {};
-  const walk = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const e = walk.currentNode.parentElement, words = walk.currentNode.textContent.trim();
-    if (!words || !e.checkVisibility() || e.closest(skip)) continue;
-    const style = getComputedStyle(e), svg = e.closest('svg'), size = parseFloat(style.fontSize);
-    const text = parse(svg ? style.fill : style.color), back = behind(svg ? svg.parentElement : e);
-    const [a, b] = [light(text), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
-    const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    if (ratio < (large ? 3 : 4.5)) found[`${e.tagName} ${e.className}: ${words.slice(0, 40)}`] = ratio.toFixed(2);
-  }
-  return found;
-}"""
 
 
 def test_the_mode_switch_changes_the_page(started: Any, site: Path, folder_origin: str) -> None:

@@ -29,7 +29,13 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest_in_memory_as_on_a_disk(t
         assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]
 
 
-def test_a_device_that_leads_to_a_file_is_written_to_and_stays(tmp_path):
+def test_a_pipe_and_a_device_that_leads_to_a_file_are_written_to_and_stay(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    store.write_text(pipe, "rows")
+    assert os.read(reader, 10) == b"rows" and pipe.is_fifo()
+    os.close(reader)
     with (tmp_path / "a.txt").open("wb") as stream:
         device = Path(f"/dev/fd/{stream.fileno()}")
         store.write_text(device, "told\n")

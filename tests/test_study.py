@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 from scipy import stats
 from small_base import hand_made_base
-from typer.testing import CliRunner
 
 from scirep_core import cli, load_task
 from scirep_core.bench import score_cache
@@ -26,7 +24,6 @@ from scirep_core.bench.studies.study import run
 from scirep_core.bench.studies.tables import MEANT, STUDIES, cells, on_source
 from scirep_core.bench.suites import units
 from scirep_core.book.explain import recompute
-from scirep_core.cli import study as cli_study
 from scirep_core.data.readers.samples import in_train
 from scirep_core.data.task import Example, Labelled, Task, capped
 from scirep_core.kit.errors import ConfigError, ScirepError
@@ -468,34 +465,26 @@ def test_values_of_two_protocols_are_never_one_line_and_a_task_has_one_number():
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch):
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(cli_study.study)
-    return lambda *words: CliRunner().invoke(app, list(words), catch_exceptions=True)
-
-
-def test_the_command_runs_lists_and_shows(base: str, tmp_path: Path, command: Any):
-    listed = json.loads(command("list", "--json").stdout)
+def test_the_command_runs_lists_and_shows(base: str, tmp_path: Path, scirep: Any):
+    listed = json.loads(scirep("study", "list", "--json")[1])
     assert [one["study"] for one in listed] == list(STUDIES)
     out = tmp_path / "main.jsonl"
     words = ("main", "--budget", "tiny", "--set", "papers=500", "--set", "steps=2", "--set", "warmup=1", "--set", "batch=16",
              "--variants", "MTL CLS,MTL CTRL, one task after another", "--bases", base, "--tasks", TASKS[0], "--seeds", "1",
-             "--out", str(out))  # fmt: skip
-    done = command(*words)
-    assert done.exit_code == 0, done.output
-    assert "MTL CTRL, one task after another" in done.stdout
-    shown = json.loads(command("main", "--show", "--out", str(out), "--json").stdout)
+             "--out", out)  # fmt: skip
+    code, told, err = scirep("study", *words)
+    assert code == 0 and "MTL CTRL, one task after another" in told, err
+    shown = json.loads(scirep("study", "main", "--show", "--out", out, "--json")[1])
     assert {one["kind"] for one in shown} == {"recorded"}
 
 
-def test_what_is_recorded_is_shown_with_its_verdicts(tmp_path: Path, command: Any):
+def test_what_is_recorded_is_shown_with_its_verdicts(tmp_path: Path, scirep: Any):
     path = tmp_path / "main.jsonl"
     sound = averaged("MTL CLS", 10.0, 10.4, protocol="sound")
     outcome.write_rows(path, [*averaged("Base", 50.0), *averaged("MTL CLS", 52.0, 52.2), *sound])
     curves = [one for seed in (0, 1) for one in curve(f"MTL CLS, seed {seed}", (1.0,))]
     outcome.write_curves(study.curves_file(path), curves)
-    shown = command("main", "--show", "--out", str(path), "--source", "open").stdout
+    shown = scirep("study", "main", "--show", "--out", path, "--source", "open")[1]
     assert shown.count("MTL CLS") >= 3 and "52.10 (0.14)" in shown and "10.20 (0.28)" in shown
     assert "+2.10" in shown and "+0.83 to +3.37" in shown
     assert MEANT["main"][0] in shown
@@ -507,6 +496,6 @@ def test_what_is_recorded_is_shown_with_its_verdicts(tmp_path: Path, command: An
     (("main", "--set", "papers=many"), "expected a whole number"), (("main", "--only", "trian"), "did you mean 'train'"),
     (("main", "--variants", "MTL CTL"), "did you mean 'MTL CTRL'"), (("main", "--variants", ","), "names nothing"),
 ])  # fmt: skip
-def test_bad_input_is_refused_in_one_line(command: Any, words: tuple[str, ...], said: str):
-    error = command(*words).exception
-    assert isinstance(error, ConfigError) and said in str(error) and "\n" not in str(error)
+def test_bad_input_is_refused_in_one_line(scirep: Any, words: tuple[str, ...], said: str):
+    code, out, err = scirep("study", *words)
+    assert (code, out) == (2, "") and said in err and len(err.splitlines()) == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_files import jsonl
 
 from scirep_core import load_task
 from scirep_core.bench import submissions
@@ -39,7 +40,6 @@ def rows() -> list[Row]:
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of submissions of one's own."""
     monkeypatch.setattr(submissions, "folder", lambda: tmp_path / "submitted")
     return tmp_path / "submitted"
 
@@ -50,14 +50,6 @@ Scirep = Callable[..., tuple[int, str, str]]
 def array(path: Path, rows: list[Row]) -> Path:
     path.write_text(json.dumps(rows, indent=1))
     return path
-
-
-def lines(path: Path, rows: list[Row]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-# ---- what is kept ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
@@ -79,10 +71,7 @@ def test_a_submitted_number_is_explained_with_a_command_in_which_a_hostile_param
     assert "rm -rf" not in recompute(replace(row, parameters=given))
 
 
-# ---- adding ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("write", [array, lines])
+@pytest.mark.parametrize("write", [array, jsonl])
 def test_a_right_file_is_added_whole_and_told_apart(write, rows, own, tmp_path, scirep):
     file = write(tmp_path / "my_rows.json", rows)
     code, out, _ = scirep("submit", file, "--name", "my-model", "--check-only")
@@ -100,7 +89,7 @@ def test_a_right_file_is_added_whole_and_told_apart(write, rows, own, tmp_path, 
 
 
 def test_a_name_or_a_number_that_is_taken_is_refused(rows, own, tmp_path, scirep):
-    file = lines(tmp_path / "mine.jsonl", rows)
+    file = jsonl(tmp_path / "mine.jsonl", rows)
     assert scirep("submit", file)[0] == 0 and (own / "mine.jsonl").is_file()
     code, _, err = scirep("submit", file)
     assert code == 2 and "there is a submission of this name. Choose another with --name" in err
@@ -114,9 +103,6 @@ def test_a_name_or_a_number_that_is_taken_is_refused(rows, own, tmp_path, scirep
     code, out, _ = scirep("submit", own, "--check-only")
     assert code == 2 and "other.jsonl:1: chapter 'submitted/mine', kind 'recorded'" in out
     assert "submitted already as mine" in out
-
-
-# ---- faults ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("says", "change"), [
@@ -146,7 +132,7 @@ def test_each_fault_is_named_with_its_line_and_remedy(says: str, change: Row, ro
     first.update(change)
     if change == {"value": None}:
         del first["value"]
-    found = submissions.check(lines(tmp_path / "r.jsonl", chosen), "r")
+    found = submissions.check(jsonl(tmp_path / "r.jsonl", chosen), "r")
     assert [fault.line for fault in found.faults] and all(fault.line == 3 and fault.remedy for fault in found.faults)
     assert says in str(found.faults[0]), str(found.faults[0])
     made = submissions.check(array(tmp_path / "r.json", chosen), "r")
@@ -156,14 +142,14 @@ def test_each_fault_is_named_with_its_line_and_remedy(says: str, change: Row, ro
 
 def told(path: Path, rows: list[Row]) -> str:
     """Return the first fault of rows, "" of right ones."""
-    return next((str(fault) for fault in submissions.check(lines(path / "r.jsonl", rows), "r").faults), "")
+    return next((str(fault) for fault in submissions.check(jsonl(path / "r.jsonl", rows), "r").faults), "")
 
 
 def test_other_data_are_refused_and_what_is_not_at_hand_is_said(rows, tmp_path, monkeypatch, real):
     other = [row | {"data_hash": "0" * 64} for row in rows]
     assert f"Ours is {real.data_hash[:16]}: score on the same data" in told(tmp_path, other[:1])
     monkeypatch.setattr(submissions, "_at_hand", lambda *given: None)
-    found = submissions.check(lines(tmp_path / "r.jsonl", other), "r")
+    found = submissions.check(jsonl(tmp_path / "r.jsonl", other), "r")
     assert found.faults == [] and len(found.unchecked) == 2 and "the data are not at hand" in found.unchecked[0]
 
 
@@ -182,7 +168,7 @@ def test_embedded_data_are_made_to_check_a_row_of_them(tmp_path: Path) -> None:
 
 
 def test_the_same_number_twice_in_a_file_is_a_fault(rows: list[Row], tmp_path: Path) -> None:
-    found = submissions.check(lines(tmp_path / "r.jsonl", [*rows[:3], rows[1]]), "r")
+    found = submissions.check(jsonl(tmp_path / "r.jsonl", [*rows[:3], rows[1]]), "r")
     assert [(f.line, "is there twice: first at line 2" in f.reason) for f in found.faults] == [(4, True)]
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import tiny_models
-import torch
-import transformers
 from scripts import alone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from small_tasks import all_tasks
@@ -32,8 +29,6 @@ QUERY = Query("1", "method")
 
 
 class Letters:
-    """A stand-in encoder: counts of letters."""
-
     name, fingerprint, recipe = "letters", "letters-1", Recipe(". ")
 
     def encode(self, texts, format):
@@ -43,10 +38,8 @@ class Letters:
 
 def test_short_names_find_their_system():
     assert [resolve(name)[0] for name in ("bm25", "minilm")] == ["fabs_bm25", "minilm_sentences"]
-    assert [resolve(name)[1].kind for name in ("allenai/specter2_base:abstract", "org/model")] == [
-        "abstract",
-        "sentences",
-    ]
+    kinds = {"allenai/specter2_base:abstract": "abstract", "org/model": "sentences"}
+    assert {name: resolve(name)[1].kind for name in kinds} == kinds
     for name, said in (("fabs_bm52", "did you mean 'fabs_bm25'"), ("minilm:sentence", "unknown system")):
         with pytest.raises(ConfigError, match=said):
             resolve(name)
@@ -99,40 +92,17 @@ def test_word_vectors_depend_neither_on_the_run_nor_on_the_order_of_the_papers(t
     assert np.array_equal(*found)
 
 
-# --------------------------------------------------------------------------------------------------- encoders
-
-
 @pytest.fixture
 def tiny_model(tmp_path):
-    """A BERT of a few thousand weights, once as safetensors, once as .bin."""
     for name, safe in (("safe", True), ("bin", False)):
         tiny_models.bert(tmp_path / name, safe=safe)
     return tmp_path
 
 
-def test_hub_layout_folder_loads_with_each_pooling_like_transformers(tiny_model):
-    folder = tiny_model / "safe"
-    model = transformers.AutoModel.from_pretrained(folder).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    with torch.no_grad():
-        out = model(**tokenizer(["a b c"], return_tensors="pt"))
-    states, prints = out.last_hidden_state[0], set()
-    for pooling, vector in {"cls": states[0], "mean": states.mean(0), "pooler": out.pooler_output[0]}.items():
-        encoder = load_encoder(f"{folder}@{pooling}")
-        assert encoder.encode(["a b c"], "PRX")[0] == pytest.approx(vector.numpy(), abs=1e-5)
-        prints.add(encoder.fingerprint)
-    assert len(prints) == 3  # pooling is part of the fingerprint
-    with pytest.raises(ConfigError, match="unknown pooling 'max'"):
-        load_encoder(f"{folder}@max")
-
-
 def test_a_name_may_say_the_number_type_so_that_rows_say_it_too(tiny_model):
     folder = tiny_model / "safe"
-    plain, named, given = (
-        load_encoder(str(folder)),
-        load_encoder(f"{folder}:bfloat16"),
-        load_encoder(str(folder), dtype="bfloat16"),
-    )
+    plain, named = load_encoder(str(folder)), load_encoder(f"{folder}:bfloat16")
+    given = load_encoder(str(folder), dtype="bfloat16")
     assert named.name == f"{folder}:bfloat16" and named.fingerprint == given.fingerprint != plain.fingerprint
     by_cls = load_encoder(f"{folder}@cls", dtype="bfloat16")
     assert load_encoder(f"{folder}@cls:bfloat16").fingerprint == by_cls.fingerprint
@@ -150,23 +120,11 @@ def test_weights_as_pickle_need_a_word_are_read_weights_only_and_never_executed(
     monkeypatch.setenv("SCIREP_ALLOW_BIN", "1")
     vectors = [load_encoder(name).encode(["a b"], "PRX") for name in names.values()]
     assert vectors[1] == pytest.approx(vectors[0])
-
-    class Evil:
-        def __reduce__(self):
-            return (os.mkdir, (str(tiny_model / "owned"),))
-
-    (tiny_model / "bin" / "pytorch_model.bin").write_bytes(pickle.dumps({"x": Evil()}))
+    hostile = pickle.dumps({"x": tiny_models.Hostile(tiny_model / "owned")})
+    (tiny_model / "bin" / "pytorch_model.bin").write_bytes(hostile)
     with pytest.raises(Exception, match=r"(?i)weights"):
         load_encoder(names["bin"]).encode(["a"], "PRX")
     assert not (tiny_model / "owned").exists()
-
-
-def test_unreachable_and_unknown_models_are_refused(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ConfigError, match="neither in the hub cache nor reachable"):
-        _ = load_encoder("specter").fingerprint
-    with pytest.raises(ConfigError, match="did you mean 'minilm'"):
-        load_encoder("minilmm")
 
 
 def test_registry_rows_are_complete():
@@ -197,8 +155,7 @@ def test_what_has_vectors_suits_every_task_and_what_ranks_only_the_ranking_ones(
         assert all(load_system(name).suits(task) for task in SMALL.values()), name
     for name in ("bm25", f"ts:{model}", f"ot:{model}"):
         assert {task.type for task in SMALL.values() if load_system(name).suits(task)} == set(RANKING), name
-    for name in ("random", "tfidf", "bm25", "minilm"):
-        assert not load_system(name).suits(tiny)  # CSFCube has systems of its own
+    assert not any(load_system(name).suits(tiny) for name in ("random", "tfidf", "bm25", "minilm"))  # it has its own
 
 
 def test_every_system_scores_what_it_suits(model):
@@ -238,16 +195,6 @@ def test_bm25_names_a_query_or_candidate_without_text():
     for query, candidate, said in (("gone", known.cand_id, "query gone"), (known.query_id, "gone", "paper gone")):
         with pytest.raises(DataError, match=said):
             scorer.scores(query, [candidate])
-
-
-def test_prepared_texts_are_only_found(model, monkeypatch):
-    system = load_system(model)
-    system.prepare(list(SMALL.values()), "sound")
-    monkeypatch.setattr(type(system.encoder), "encode", lambda *_: pytest.fail("encoded again"))
-    for task in SMALL.values():
-        system.on(task, "sound")
-    for name in ("random", "tfidf", "bm25"):
-        load_system(name).prepare(list(SMALL.values()))
 
 
 def test_sentences_of_several_tasks_are_encoded_in_one_go(model, tmp_path, monkeypatch):
@@ -304,10 +251,8 @@ def test_unknown_names_name_the_nearest_and_an_error_is_known_by_its_type_and_no
         with pytest.raises(UnknownName, match=f"unknown system '{wrong}'; did you mean '{nearest}'") as caught:
             load_system(wrong)
         assert (caught.value.kind, caught.value.name) == ("system", wrong)
-    for wrong, said in (
-        ("nobody/nothing", "neither in the hub cache nor reachable"),
-        ("minilm@max", "unknown pooling 'max'"),
-    ):
+    refusals = {"nobody/nothing": "neither in the hub cache nor reachable", "minilm@max": "unknown pooling 'max'"}
+    for wrong, said in refusals.items():
         with pytest.raises(ConfigError, match=said):
             load_system(wrong)
     refused = ConfigError("unknown encoder layer 'x' in config.json")  # the words of one error in the text of another

@@ -10,23 +10,20 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
+import small_training as small
 import torch
+from small_training import same
 
-from scirep_core.encoders.conditioning.base import Conditioned, conditioning
-from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.training import loop
 from scirep_core.training.checkpoint import read_log
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.data import Documents, TrainTask
+from scirep_core.training.data import TrainTask
 
-DOCS, WORDS, CLASSES = 60, 50, ("a", "b", "c")
-SHAPE = Shape(WORDS, 16, 2, 2, 32, 40, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 # Adam divides by the gradient's size, so a last digit's difference in a gradient of nearly 0 would be a whole step: a
 # large epsilon makes the step follow the gradient, and a wrong weight of one process shows as what it is
 CONFIG = TrainConfig(
-    steps=12, batch=7, accumulation=2, learning_rate=0.05, head_lr=0.2, epsilon=1.0, schedule="constant", warmup=0, clip=1.0,
+    steps=12, batch=7, accumulation=2, learning_rate=0.1, head_lr=0.4, epsilon=1.0, schedule="constant", warmup=0, clip=1.0,
     dropout=0.0, checkpoint_every=5, validation_rows=20, seed=3,
 )  # fmt: skip
 CONTRASTIVE: dict[str, object] = {"triplet_loss": "contrastive", "accumulation": 1}
@@ -49,21 +46,6 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
 negatives are those of both, also where one of them has no query; a document that both need takes its labels once."""
 
 
-def tasks(split: int) -> list[TrainTask]:
-    rng = np.random.default_rng(split)
-    lengths = rng.integers(3, 20, DOCS)
-    ids = rng.integers(5, WORDS, lengths.sum()).astype(np.int32)
-    documents = Documents(ids, np.concatenate([[0], np.cumsum(lengths)]))
-    papers = [rng.permutation(DOCS)[:n] for n in (31, 23, 17)]
-    return [
-        TrainTask("mesh", "CLF", "CLF", "classification", documents, papers[0], rng.integers(0, 3, 31), CLASSES),
-        TrainTask("fos", "CLF", "CLF", "multi_label", documents, papers[1],
-                  rng.integers(0, 2, (23, 3)).astype(np.float32), CLASSES),
-        TrainTask("year", "RGN", "RGN", "regression", documents, papers[2], rng.normal(size=17).astype(np.float32)),
-        TrainTask("search", "PRX", "QRY", "triplet", documents, rng.integers(0, DOCS, (19, 3))),
-    ]  # fmt: skip
-
-
 def some_without_negative(made: list[TrainTask]) -> list[TrainTask]:
     """Return the tasks with every third triplet's negative taken away."""
     rows = made[3].rows.copy()
@@ -71,21 +53,15 @@ def some_without_negative(made: list[TrainTask]) -> list[TrainTask]:
     return [*made[:3], replace(made[3], rows=rows)]
 
 
-def model(kind: str, dropout: float = 0.0, seed: int = 0) -> Conditioned:
-    torch.manual_seed(seed)
-    trunk = Trunk(replace(SHAPE, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout))
-    return Conditioned(trunk, conditioning(kind, trunk))
-
-
 def trained(kind: str, config: TrainConfig, folder: Path, dropout: float = 0.0) -> dict[str, torch.Tensor]:
     # what a conditioning draws differs by process, as it would for whoever forgets to seed: the first one's counts
-    made = model(kind, dropout)
+    made = small.model(kind, dropout=dropout)
     if (rank := int(os.environ.get("RANK", "0"))) and kind != "plain":
         with torch.no_grad():
             for parameter in made.conditioning.parameters():
                 parameter += rank
-    given = some_without_negative(tasks(0)) if config.triplet_loss == "contrastive" else tasks(0)
-    loop.train(made, given, config, folder, tasks(1)[:2])
+    given = some_without_negative(small.tasks()) if config.triplet_loss == "contrastive" else small.tasks()
+    loop.train(made, given, config, folder, small.tasks(1)[:2])
     return {name: value.clone() for name, value in made.state_dict().items()}
 
 
@@ -137,10 +113,6 @@ def states(two: Path, rank: int) -> dict[str, dict[str, torch.Tensor]]:
     return torch.load(two / f"states-{rank}.pt", weights_only=True)
 
 
-def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
-
-
 def test_both_processes_hold_the_same_bits(two: Path):
     first, second = states(two, 0), states(two, 1)
     assert set(first) == {*CASES, "whole", "stopped"} and all(same(first[case], second[case]) for case in first)
@@ -149,7 +121,7 @@ def test_both_processes_hold_the_same_bits(two: Path):
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_train_what_one_does_and_the_log_counts_what_both_did(two: Path, tmp_path: Path, case: str):
     kind, more = CASES[case]
-    alone, start = trained(kind, replace(CONFIG, **more), tmp_path), model(kind).state_dict()
+    alone, start = trained(kind, replace(CONFIG, **more), tmp_path), small.model(kind, dropout=0.0).state_dict()
     assert max(float((alone[name] - start[name]).abs().max()) for name in alone) > 0.01  # or nothing would be compared
     torch.testing.assert_close(states(two, 0)[case], alone, rtol=0, atol=1e-5)
     for ours, theirs in zip(read_log(two / case), read_log(tmp_path), strict=True):

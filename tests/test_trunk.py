@@ -40,17 +40,16 @@ def draw(vocabulary: int, lengths=LENGTHS, seed: int = 0) -> list[list[int]]:
 
 def random_bert(folder: Path, seed: int = 0, **config) -> Path:
     """Write a BERT of three layers with weights large enough to matter."""
-    torch.manual_seed(seed)
     sizes = {
         "vocab_size": 99, "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 80,
         "initializer_range": 0.15,
     }  # fmt: skip
-    model = transformers.BertModel(transformers.BertConfig(**sizes | config))
-    for name, value in model.named_parameters():
-        if "bias" in name or "LayerNorm" in name:
-            value.data += 0.1 * torch.randn_like(value)
-    model.save_pretrained(folder)
+    tiny_models.bert_model(seed, 0.1, **sizes | config).save_pretrained(folder)
     return folder
+
+
+def ours(model: Conditioned, documents) -> list[torch.Tensor]:
+    return tiny_models.hidden_states(model, documents, ["PRX"] * len(documents))
 
 
 @pytest.fixture(scope="module")
@@ -75,22 +74,9 @@ def theirs(folder: Path, documents) -> list[torch.Tensor]:
     return [state[: len(document)] for state, document in zip(states, documents, strict=True)]
 
 
-def ours(model: Conditioned, documents) -> list[torch.Tensor]:
-    """Return the trunk's last hidden states of each document, in the order given."""
-    batch = model.pack(documents, ["PRX"] * len(documents))
-    with torch.inference_mode():
-        states = model.hidden(batch).float()
-    parts = torch.tensor_split(states, batch.starts[1:-1].tolist())
-    back = dict(zip(batch.order.tolist(), parts, strict=True))
-    return [back[i] for i in range(len(documents))]
-
-
 def plain(folder: Path, pooling: str = "cls") -> Conditioned:
     trunk = read_trunk(folder)
     return Conditioned(trunk, Conditioning(trunk), pooling)
-
-
-# ------------------------------------------------------------------------------------------- equal to transformers
 
 
 @pytest.mark.parametrize(
@@ -126,9 +112,6 @@ def test_what_is_read_is_what_all_rows_hold(tmp_path, seed, attention, monkeypat
         assert (b - state.mean(0)).abs().max() <= 1e-6
 
 
-# --------------------------------------------------------------------------------------------- order and packing
-
-
 def test_documents_lie_by_route_then_length_each_once():
     documents = draw(50, (5, 3, 5, 1, 3, 3))
     batch = pack(documents, [1, 0, 0, 1, 0, 1])
@@ -143,9 +126,6 @@ def test_documents_lie_by_route_then_length_each_once():
     for wrong in ([], [[1], []]):
         with pytest.raises(ValueError, match="a batch needs documents, and each document a token"):
             pack(wrong)
-
-
-# ------------------------------------------------------------------------------------------------- number types
 
 
 @pytest.mark.parametrize(
@@ -176,9 +156,6 @@ def test_gelu_within_the_product_and_after_it_are_one_function(monkeypatch, appr
         found = packed.activated(x, approximate)
         assert torch.allclose(found, torch.nn.functional.gelu(plain(x), approximate=approximate), atol=1e-6)
         assert approximate == "tanh" or torch.equal(found, packed(x))
-
-
-# ------------------------------------------------------------------------------------------- weights in and out
 
 
 def test_weights_come_back_under_transformers_names(tmp_path):
@@ -232,8 +209,6 @@ def test_which_models_run_on_the_trunk(tmp_path):
     with pytest.raises(ConfigError, match="model_type 'roberta' is no plain BERT"):
         shape_of(folder)
 
-
-# ---------------------------------------------------------------------------------------------------- tokens
 
 UNPLEASANT = [
     "", "Hello [SEP] World", "[CLS] x [MASK] [PAD] [unk] [UNK]", "naïve Ünïcode café 模型 研究", "a\x00b \u202e tab\t",
@@ -291,9 +266,6 @@ def test_tokens_are_saved_as_transformers_reads_them_and_a_vocabulary_becomes_a_
     assert (made.size, made.pad, made.id("nowhere")) == (7, 0, None)
     with pytest.raises(ConfigError, match="a vocabulary without"):
         of_words({"[UNK]": 0, "a": 1})
-
-
-# ------------------------------------------------------------------------------------------- the encoder around it
 
 
 def encoder(folder: Path, kind: str = "plain", **about) -> TrunkEncoder:
@@ -376,9 +348,6 @@ def test_formats_are_those_of_the_encoder_and_all_come_at_once(own):
         codes.loaded[0].trunk.words.weight[tiny_models.VOCAB.index("model")] = float("nan")
     with pytest.raises(NumericError, match="the vector of text 'a model' is not finite"):
         codes.encode(["a paper", "a model"], "PRX")
-
-
-# ----------------------------------------------------------------------------------------------------- speed
 
 
 def test_speed_is_of_all_passes_and_seconds_of_the_last(monkeypatch):

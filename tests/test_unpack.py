@@ -68,7 +68,6 @@ def gzipped(path, *parts):
 
 
 def header(name, kind, size):
-    """The header of an entry that announces a size."""
     info = entry(name, kind=kind)[0]
     info.size = size
     return info.tobuf(tarfile.GNU_FORMAT)
@@ -186,7 +185,6 @@ def test_limits(tmp_path):
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz", "tar.bz2", "tar.xz"])
 def test_a_bomb_is_not_set_off(kind, tmp_path):
-    """A thousand to one and more."""
     for files in ({"bomb": bytes(8 << 20)}, {f"b{i}": bytes(1 << 18) for i in range(32)}):
         refused(make(tmp_path / f"x.{kind}", files), "over 1048576 bytes", limits=Limits(ratio=20))
 

@@ -16,27 +16,12 @@ from scirep_core.encoders.conditioning.base import CONDITIONINGS
 from scirep_core.encoders.models.model_store import describe, load_model
 from scirep_core.encoders.trunk.number_types import available
 from scirep_core.kit.errors import ConfigError
-from scirep_core.training import loop, sets
+from scirep_core.training import loop, sets, variants
 from scirep_core.training import models as trained
 from scirep_core.training.batching import plan
 from scirep_core.training.data.pairs import SOURCES
 from scirep_core.training.models import obtain
-from scirep_core.training.variants import (
-    BUDGETS,
-    PARTITIONS,
-    SUBSETS,
-    VARIANTS,
-    at_rate,
-    budget,
-    config,
-    of_formats,
-    pilot,
-    plain,
-    random_partition,
-    variant,
-)
-
-# ---- rows of the tables ----------------------------------------------------------------------------------------------
+from scirep_core.training.variants import BUDGETS, PARTITIONS, VARIANTS, at_rate, budget, config, variant
 
 
 def test_every_variant_is_complete():
@@ -44,24 +29,24 @@ def test_every_variant_is_complete():
         assert one.kind in (*CONDITIONINGS, ""), name
         assert set(one.tasks) <= set(TRAINING) or set(one.tasks) <= set(SOURCES), name
         assert (not one.kind) == (name == "Base" or bool(one.members)), name
-        assert all(plain(member)[0] in VARIANTS for member in one.members), name
+        assert all(variants.plain(member)[0] in VARIANTS for member in one.members), name
         assert not one.after or VARIANTS[one.after].kind, name
     assert [VARIANTS[name].many for name in ("Base", "MTL CLS", "MTL CTRL", "Adapters + MTL CTRL")] == [0, 0, 1, 1]
     assert not VARIANTS["mean of two MTL CLS"].many
-    assert [len(chosen) for chosen in SUBSETS.values()] == [1] * 4 + [
-        2
-    ] * 6  # Table 11: each format alone and every two
-    assert list(SUBSETS)[:5] == [f"MTL CTRL on {rest}" for rest in ("CLF", "RGN", "PRX", "SRCH", "CLF+RGN")]
+    sizes = [len(chosen) for chosen in variants.SUBSETS.values()]
+    assert sizes == [1] * 4 + [2] * 6  # Table 11: each format alone and every two
+    assert list(variants.SUBSETS)[:5] == [f"MTL CTRL on {rest}" for rest in ("CLF", "RGN", "PRX", "SRCH", "CLF+RGN")]
     both = VARIANTS["MTL CTRL on PRX+SRCH"].tasks
     assert {TASKS[name].format for name in both} == {"PRX", "QRY"} and len(both) == 4
 
 
 def test_random_partitions_have_the_formats_sizes_and_differ():
     formats = {name: TASKS[name].format for name in TRAINING}
-    drawn = [random_partition(number) for number in range(1, 45)]  # 41 draws the formats themselves, and draws again
+    # 41 draws the formats themselves, and draws again
+    drawn = [variants.random_partition(number) for number in range(1, 45)]
     assert all(one != formats and Counter(one.values()) == Counter(formats.values()) for one in drawn)
     assert len({tuple(one.values()) for one in drawn[:5]}) == 5
-    assert drawn[0] == random_partition(1) == dict(VARIANTS[PARTITIONS[0]].codes)
+    assert drawn[0] == variants.random_partition(1) == dict(VARIANTS[PARTITIONS[0]].codes)
 
 
 def test_a_training_is_as_long_and_fast_as_its_variant_says():
@@ -87,8 +72,6 @@ def test_unknown_names_are_refused_with_the_nearest(call, said):
     with pytest.raises(ConfigError, match=said):
         call()
 
-
-# ---- models ----------------------------------------------------------------------------------------------------------
 
 TINY = budget("tiny", papers=500, train={"steps": 3, "warmup": 1, "batch": 16})
 
@@ -133,10 +116,8 @@ def test_ensembles_are_made_of_trainings_of_their_own_and_fusion_goes_on_from_it
     assert all(torch.equal(a, b) for a, b in zip(before.trunk.parameters(), after.trunk.parameters(), strict=True))
     own = [describe(one.folder).made["training"]["documents"] for one in (adapters, fusion)]
     assert min(own) >= 32 and own[0] > own[1]  # adapters are trained for longer
-    assert [trained.documents_of(one) for one in (adapters, fusion)] == [
-        own[0],
-        sum(own),
-    ]  # and of what it goes on from
+    both = [trained.documents_of(one) for one in (adapters, fusion)]
+    assert both == [own[0], sum(own)]  # and of what it goes on from
     assert trained.documents_of(obtain("Base", 0, TINY, base)[0]) == 0
 
 
@@ -145,7 +126,7 @@ def test_a_partition_trains_every_task_under_its_own_code(base: str):
     found = sets.of_variant(VARIANTS[PARTITIONS[0]], tasks)
     assert {task.name: (task.format, task.query_format) for task in found} == {n: (c, c) for n, c in codes.items()}
     only = sets.of_variant(VARIANTS["MTL CTRL on RGN"], tasks)
-    assert [task.name for task in only] == list(of_formats(["RGN"]))
+    assert [task.name for task in only] == list(variants.of_formats(["RGN"]))
 
 
 def test_the_base_is_scored_as_it_is_and_by_name_is_its_folder(base: str):
@@ -153,9 +134,6 @@ def test_the_base_is_scored_as_it_is_and_by_name_is_its_folder(base: str):
     assert (Path(made.encoder), made.folder) == (Path(base), Path(base))
     assert (trained.base("minilm", budget("samples")).folder / "model.safetensors").is_file()
     assert obtain("Base", 0, budget("samples"), "minilm")[0].encoder == "minilm"  # pooled as its authors do
-
-
-# ---- documents, looks, rates ------------------------------------------------------------------------------------------
 
 
 def test_every_variant_encodes_as_many_documents(base: str):
@@ -236,4 +214,4 @@ def test_the_learning_rate_is_the_one_whose_trial_is_lowest_on_the_dev_part(base
         obtain("MTL CTRL", 1, grid, base, make=False, tried=tried | {("MTL CLS", max(losses, key=losses.get)): -1.0})
     with pytest.raises(ConfigError, match="what decides is the dev part"):
         obtain("MTL CTRL", 1, replace(grid, looks=0), base)
-    assert pilot(VARIANTS["PALs"]) == "MTL CLS" and pilot(VARIANTS["Fusion"]) == "Adapters"
+    assert variants.pilot(VARIANTS["PALs"]) == "MTL CLS" and variants.pilot(VARIANTS["Fusion"]) == "Adapters"

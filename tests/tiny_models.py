@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,27 @@ VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
 WIDTH = 32
 
 
-def bert(folder: Path, seed: int = 0, safe: bool = True, width: int = WIDTH, layers: int = 2) -> Path:
-    """Write a BERT of two layers."""
+def bert_model(seed: int = 0, shaken: float = 0.0, **config: Any) -> Any:
+    """Return a random BERT of two layers; where it is shaken, biases and norms are not where they began, as after training."""
     import torch
     import transformers
 
     torch.manual_seed(seed)
-    config = transformers.BertConfig(
-        vocab_size=len(VOCAB), hidden_size=width, num_hidden_layers=layers, num_attention_heads=2,
-        intermediate_size=width, initializer_range=0.2,
-    )  # fmt: skip
-    transformers.BertModel(config).save_pretrained(folder, safe_serialization=safe)
+    sizes = {"vocab_size": len(VOCAB), "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 2,
+             "intermediate_size": config.get("hidden_size", WIDTH), "initializer_range": 0.2}  # fmt: skip
+    model = transformers.BertModel(transformers.BertConfig(**sizes | config)).eval()
+    for name, value in model.named_parameters():
+        if shaken and ("LayerNorm" in name or name.endswith("bias")):
+            value.data += shaken * torch.randn_like(value)
+    return model
+
+
+def bert(folder: Path, seed: int = 0, safe: bool = True, width: int = WIDTH, layers: int = 2) -> Path:
+    """Write a BERT."""
+    import transformers
+
+    model = bert_model(seed, hidden_size=width, num_hidden_layers=layers)
+    model.save_pretrained(folder, safe_serialization=safe)
     (folder / "vocab.txt").write_text("\n".join(VOCAB))
     transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
     return folder
@@ -142,3 +153,29 @@ def cache(home: Path, name: str, folder: Path) -> Path:
     (tree / "refs").mkdir()
     (tree / "refs" / "main").write_text("abc123")
     return tree / "snapshots" / "abc123"
+
+
+def changed(path: Path, **change: object) -> None:
+    """Change keys of a JSON file."""
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+
+class Hostile:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, place: Path, by: Any = open) -> None:
+        self.place, self.by = place, by
+
+    def __reduce__(self) -> Any:
+        return (open, (str(self.place), "w")) if self.by is open else (self.by, (f"touch {self.place}",))
+
+
+def hidden_states(model: Any, documents: Sequence[Sequence[int]], formats: Sequence[str]) -> list[Any]:
+    """Return last hidden states (tokens, dim) of each document of one batch of all, by a model on the trunk."""
+    import torch
+
+    with torch.inference_mode():
+        batch = model.pack(documents, formats)
+        parts = torch.tensor_split(model.hidden(batch), batch.starts[1:-1].tolist())
+    back = dict(zip(batch.order.tolist(), parts, strict=True))
+    return [back[i] for i in range(len(documents))]
