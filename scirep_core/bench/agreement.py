@@ -68,9 +68,13 @@ def row_over(
                   source=table.attrs.get("source", ""), provenance=provenance(), note=note)  # fmt: skip
 
 
+def _r(table: pd.DataFrame, first: str, second: str) -> float:
+    return float(np.corrcoef(table[first], table[second])[0, 1])
+
+
 def correlation(table: pd.DataFrame, first: str, second: str) -> Result:
     """Return the correlation of two tasks over the systems of a table, as a row with its interval."""
-    r, n = float(np.corrcoef(table[first], table[second])[0, 1]), len(table)
+    r, n = _r(table, first, second), len(table)
     note, pair = f"Pearson over {n} systems, Fisher interval", table[[first, second]]
     return row_over(pair, first, f"pearson with {second}", r, note, fisher(r, n))
 
@@ -79,22 +83,20 @@ def of_groups(table: pd.DataFrame, groups: Mapping[str, Sequence[str]], split: s
     """Yield, for each group of tasks, the lowest, highest and median correlation, and how many are above the papers' claim."""
     for name, members in groups.items():
         inside = table[[task for task in members if task in table.columns]]
-        pairs = [correlation(inside, a, b) for a, b in combinations(inside.columns, 2)]
-        if not pairs:
+        found = {f"{a} and {b}": _r(inside, a, b) for a, b in combinations(inside.columns, 2)}
+        if not found:
             continue
-        values, about, of = [row.value for row in pairs], f"group/{name}", f"of {len(pairs)} pairs"
-        for metric, row in ((LOWEST, min(pairs, key=lambda r: r.value)), (HIGHEST, max(pairs, key=lambda r: r.value))):
-            note = f"{row.task} and {row.metric.removeprefix('pearson with ')}"
-            yield row_over(inside, about, metric, row.value, note, fisher(row.value, row.n), split)
-        yield row_over(inside, about, MEDIAN, float(np.median(values)), of, None, split)
-        yield row_over(inside, about, ABOVE, sum(v > CLAIM for v in values), of, None, split)
+        about, of = f"group/{name}", f"of {len(found)} pairs"
+        for metric, pair in ((LOWEST, min(found, key=found.__getitem__)), (HIGHEST, max(found, key=found.__getitem__))):
+            yield row_over(inside, about, metric, found[pair], pair, fisher(found[pair], len(inside)), split)
+        yield row_over(inside, about, MEDIAN, float(np.median([*found.values()])), of, None, split)
+        yield row_over(inside, about, ABOVE, sum(r > CLAIM for r in found.values()), of, None, split)
 
 
 def of_tasks(table: pd.DataFrame, split: str = "test") -> Iterator[Result]:
     """Yield each task's median correlation with the others, and with how many it is shown to be correlated."""
     for task in table.columns:
-        pairs = [correlation(table, task, other) for other in table.columns if other != task]
-        settled = sum(row.low is not None and row.low > 0 for row in pairs)
-        median = float(np.median([row.value for row in pairs]))
-        yield row_over(table, task, MEDIAN, median, f"with the {len(pairs)} other tasks", None, split)
-        yield row_over(table, task, SETTLED, settled, f"of {len(pairs)}: interval above 0", None, split)
+        found = [_r(table, task, other) for other in table.columns if other != task]
+        settled = sum(fisher(r, len(table))[0] > 0 for r in found)
+        yield row_over(table, task, MEDIAN, float(np.median(found)), f"with the {len(found)} other tasks", None, split)
+        yield row_over(table, task, SETTLED, settled, f"of {len(found)}: interval above 0", None, split)
