@@ -11,7 +11,7 @@
     {{ right|of(total) }}             "all 8", "6 of 8", "none of the 8"
     {{ name|code }}                   as code
 
-A sentence that uses a number which is None is left out whole, and a paragraph of no sentence is not shown. What is put in is
+A sentence that uses a number which is None, or asks it for anything, is left out whole, and a paragraph of no sentence is not shown. What is put in is
 escaped; the template itself is the author's HTML.
 """
 
@@ -34,6 +34,11 @@ Link = Callable[[Number, int | None, bool], str]
 
 class _Missing(Exception):
     """A sentence needs a number that is not there."""
+
+
+class _Engine(jinja2.Environment):
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        return super().getattr(_there(obj), attribute)
 
 
 def _there(value: Any) -> Any:
@@ -85,7 +90,7 @@ def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> l
     def word(row: Result | None, up: str, down: str, level: str = LEVEL, bound: float = 0.0) -> str:
         return {1: up, -1: down, 0: level}[way(_there(row), bound)]
 
-    engine = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    engine = _Engine(autoescape=True, undefined=jinja2.StrictUndefined)
     engine.filters |= {"n": number, "ci": with_interval, "way": word, "listed": listed, "of": share}
     engine.filters["code"] = lambda name: Markup("<code>{}</code>").format(name)
     found = []
