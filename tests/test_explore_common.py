@@ -20,6 +20,7 @@ import test_format_explorer
 import traitlets
 from panel import HOSTILE, choose, selection
 
+from scirep_core.book import lab
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import own_paper
 from scirep_core.page import widgets as explore
@@ -146,8 +147,9 @@ sample = functools.cache(lambda name: SAMPLES[name].widget())
 each = pytest.mark.parametrize("name", SAMPLES)
 
 
-def test_every_explorer_is_in_the_battery() -> None:
+def test_every_explorer_is_in_the_battery_and_has_a_panel_in_live_mode() -> None:
     assert EXPLORERS.keys() - SAMPLES.keys() == {"leaderboard"}
+    assert EXPLORERS.keys() == lab.PANELS.keys()
 
 
 @each

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
 import re
 import sys
 from pathlib import Path
@@ -20,7 +18,6 @@ from test_notebook_sources import _cells
 from scirep_core.book import lab
 from scirep_core.book.runcache import Places, find_notebooks
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.page import widgets as explore
 
 ROOT = Path(__file__).resolve().parents[1]
 START = ROOT / "notebooks" / "start.ipynb"
@@ -96,15 +93,6 @@ def test_progress_is_told_in_the_panel_and_not_below_it_and_compute_again_is_a_b
     (button,) = [one for one in panel.box.children[0].children if isinstance(one, ipywidgets.Button)]
     button.click()
     assert panel.explorer is not before and panel.explorer.n == before.n
-
-
-def test_every_explorer_of_the_book_has_a_panel():
-    found = set()
-    for one in pkgutil.iter_modules(explore.__path__):
-        module = importlib.import_module(f"{explore.__name__}.{one.name}")
-        kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and "_esm" in vars(kind)]
-        found |= {one.name for kind in kinds if kind.__module__ == module.__name__}
-    assert found == set(lab.PANELS)
 
 
 @pytest.mark.parametrize(

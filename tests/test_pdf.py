@@ -107,18 +107,17 @@ def test_a_folder_without_a_book_and_a_damaged_one_are_named(small, tmp_path):
         print_page(small)
 
 
+NEW = "pdf --site . --out new.pdf"
+
+
 @pytest.mark.parametrize(
     ("words", "browser", "message"),
     [
         ("pdf --site one", sys.executable, "no built book here"),
         ("pdf --out one", sys.executable, "one: is a folder"),
         ("check one", "", "no built book here"),
-        (
-            "pdf --site . --out new.pdf",
-            "",
-            "no Chromium on this machine to print with. Install one (Debian: apt-get install",
-        ),
-        ("pdf --site . --out new.pdf", "/no/such/program", "SCIREP_CHROMIUM=/no/such/program is no program here"),
+        (NEW, "", "no Chromium on this machine to print with. Install one (Debian: apt-get install"),
+        (NEW, "/no/such/program", "SCIREP_CHROMIUM=/no/such/program is no program here"),
     ],
 )
 def test_what_lacks_ends_with_one_line(scirep, monkeypatch, small, words, browser, message):

@@ -195,12 +195,7 @@ def test_dropped_rows_are_reported(scirep, place, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "words", "message"), [
-    ("proximity", ("--vectors", "F/mine.npz", "--metrics", "f1"), "has no metric 'f1'"),
-    ("proximity", ("--vectors", "F/mine.npz", "--metrics", "ndcg@x"), "unknown metric 'ndcg@x'"),
-    ("classification", ("--vectors", "F/mine.npz", "--split", "63-shot"), "has no split '63-shot'"),
-    ("classification", ("--vectors", "F/mine.npz", "--protocol", "sund"), "did you mean 'sound'"),
     ("label_ranking", ("--vectors", "F/mine.npz", "--metrics", "f1_macro"), "paper p1 has 2 labels"),
-    ("retrieval", ("--vectors", "oracle"), "has no oracle"),
     ("proximity", ("--rankings", "F"), "score small/proximity with --vectors"),
     ("csfcube", ("--rankings", "F", "--similarity", "dot"), "--similarity goes with vectors"),
     ("csfcube", ("--rankings", "F", "--on-missing", "drop"), "--on-missing goes with vectors"),

@@ -11,8 +11,8 @@
     {{ right|of(total) }}             "all 8", "6 of 8", "none of the 8"
     {{ name|code }}                   as code
 
-A sentence that uses a number which is None, or asks it for anything, is left out whole, and a paragraph of no sentence is not shown. What is put in is
-escaped; the template itself is the author's HTML.
+A sentence that uses a number which is None, or asks it for anything, is left out whole, and a paragraph of no sentence is not
+shown. What is put in is escaped; the template itself is the author's HTML.
 """
 
 from __future__ import annotations
