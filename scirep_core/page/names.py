@@ -1,10 +1,12 @@
-"""What a page calls systems: one name in words each, in every figure, table and sentence.
+"""What a page calls systems and metrics: one name in words each, in every figure, table and sentence.
 
 A system without a name here goes by its own: the code name that a command takes. What it is scored on is said beside it, as
 in "BM25, titles alone".
 """
 
 from __future__ import annotations
+
+import re
 
 from scirep_core.evaluators.facets.facet_systems import SYSTEMS
 
@@ -28,6 +30,23 @@ NAMES = {name: system.label for name, system in SYSTEMS.items()} | {
     "oracle": "ceiling: oracle",
 }
 """Code name -> words."""
+MEASURES = {
+    "f1": "F1",
+    "f1_macro": "macro F1",
+    "f1_micro": "micro F1",
+    "b3_f1": "B³ F1",
+    "map": "MAP",
+    "mrr": "MRR",
+    "ndcg": "nDCG",
+    "p": "P",
+    "r": "R",
+    "recall": "R",
+    "r_precision": "R-Precision",
+    "r_precision_published": "R-Precision as published",
+    "kendall_tau": "Kendall’s τ",
+    "pearson": "Pearson’s r",
+}
+"""Metric without its cut-off -> words."""
 
 
 def named(system: str) -> str:
@@ -39,3 +58,13 @@ def named(system: str) -> str:
     model, _, rest = system.partition(", ")
     rest = "" if rest.startswith("seed ") else rest
     return NAMES.get(system) or ", ".join(part for part in (NAMES.get(model, model), rest) if part)
+
+
+def measure(metric: str) -> str:
+    """Return a metric in words, with its cut-off; one without words goes by its own name.
+
+    >>> measure("ndcg%20"), measure("kendall_tau"), measure("difference of p@5")
+    ('nDCG%20', 'Kendall’s τ', 'difference of p@5')
+    """
+    base, cut, at = re.fullmatch(r"(.*?)([@%]?)(\d*)", metric).groups()  # type: ignore[union-attr]
+    return f"{MEASURES[base]}{cut}{at}" if base in MEASURES else metric

@@ -33,7 +33,7 @@ function board(view, { texts, codes, value: raw, low, high, n, ids }) {
   const size = view.rows, column = {}, lower = {};
   for (const name of Object.keys(codes)) column[name] = Uint32Array.from(codes[name]);
   for (const name of SEARCHED) lower[name] = texts[name].map((text) => text.toLowerCase());
-  lower.system = texts.system.map((text) => `${text} ${view.names[text] ?? ""}`.toLowerCase());
+  for (const [name, words] of [["system", view.names], ["metric", view.measures]]) lower[name] = texts[name].map((text) => `${text} ${words[text] ?? ""}`.toLowerCase());
   const text = (name, i) => texts[name][column[name][i]];
   const value = Float64Array.from(raw, Number);
   const cell = new Int32Array(size), places = new Map(), members = [];
@@ -196,7 +196,7 @@ function render({ model, el }) {
   }
 
   function drawFilters() {
-    const label = { paper: PAPERS, format: FORMATS, task: data.view.titles };
+    const label = { paper: PAPERS, format: FORMATS, task: data.view.titles, metric: data.view.measures };
     for (const name of FILTERS) {
       pick[name].replaceChildren(option("", "all"), ...offered(name).map((text) => option(text, label[name]?.[text] || clip(text, 80))));
       pick[name].value = sel[name];
@@ -259,11 +259,12 @@ function render({ model, el }) {
   }
 
   const titled = (i) => data.view.titles[data.text("task", i)] ?? data.text("task", i);
+  const measured = (i) => h("span", { title: data.text("metric", i) }, data.view.measures[data.text("metric", i)] ?? data.text("metric", i));
 
   function heading(i, span) {
     const c = data.cell[i], many = data.of[c];
     return h("tr", { class: "lbx-cell" }, h("th", { colspan: span, scope: "rowgroup" },
-      h("b", { title: data.text("task", i) }, titled(i)), ` ${data.text("metric", i)}, ${data.text("split", i)} `,
+      h("b", { title: data.text("task", i) }, titled(i)), " ", measured(i), `, ${data.text("split", i)} `,
       small(`protocol ${data.text("protocol", i)} · ${data.text("source", i)} data, ${data.text("data", i)}${many ? ` · ${many} ranked` : ""}`)));
   }
 
@@ -277,6 +278,7 @@ function render({ model, el }) {
       width: () => [data.low[i] === null || data.high[i] === null ? small("–") : `${shown(data.low[i])} to ${shown(data.high[i])}`, grouped ? bar(i, kind) : null],
       n: () => data.n[i] === null ? small("–") : count(data.n[i]),
       task: () => h("span", { title: data.text("task", i) }, titled(i)),
+      metric: () => measured(i),
       source: () => [data.text("source", i), small(` ${data.text("data", i)}`)],
       kind: () => h("span", { class: "lbx-badge", "data-kind": kind }, kind),
       chapter: () => origin(i, id),

@@ -24,6 +24,7 @@ from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import PROTOCOLS
 from scirep_core.page.blocks import spoken, value_of
+from scirep_core.page.names import measure
 from scirep_core.page.rows import PRINTED, Cells, Exhibit
 from scirep_core.page.widgets import common
 from scirep_core.page.widgets.common import Explorer, View, check_choices, check_distinct, complete, keyed, table
@@ -37,8 +38,6 @@ ORDERS = ("task", "first", "second", "difference")
 """What the table may be sorted by; `-` before it turns the order round."""
 BOUNDS = ("random", "oracle")
 """Floor and ceiling: not what a comparison opens with."""
-MEASURES = {"f1_macro": "macro F1", "map": "MAP", "ndcg": "nDCG", "kendall_tau": "Kendall’s τ"}
-"""Metric -> words."""
 
 
 class Run(NamedTuple):
@@ -242,5 +241,5 @@ def _line(run: str, row: Result) -> View:
     title = f"{spec.title}{' (sample)' if like != row.task else ''}" if spec else row.task
     return {
         "run": run, "protocol": row.protocol, "task": row.task, "title": title, "format": spec.format if spec else "",
-        "split": row.split, "metric": MEASURES.get(row.metric, row.metric), "n": row.n, "scores": {}, "gaps": {},
+        "split": row.split, "metric": measure(row.metric), "n": row.n, "scores": {}, "gaps": {},
     }  # fmt: skip
