@@ -128,9 +128,6 @@ def test_published_number_is_explained(scirep):
     (("widths", "scirepeval/average-v2", "average", "MTL CLS, width 32, seed 0"),
      {"variant": "MTL CLS", "training_seed": 0, "base": "embedded", "width": 32},
      "scirep study widths --variants 'MTL CLS' --widths 32 --seed 0"),
-    (("samples", "sample/fos", "f1_macro", "MTL CLS, seed 0"),
-     {"variant": "MTL CLS", "training_seed": 0, "base": "minilm", "budget": "samples", "settings": {}},
-     "scirep study samples --variants 'MTL CLS' --seed 0 --tasks sample/fos"),
     (("main", "scirepeval/average-v2", "average", "oracle"), {"variant": "oracle", "papers": 600, "data_seed": 1},
      "scirep score scirepeval --vectors oracle --protocol paper --papers 600 --data-seed 1 --partial --json"),
 ])  # fmt: skip

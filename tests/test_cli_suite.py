@@ -68,19 +68,13 @@ def test_the_table_shows_rows_averages_and_where_they_are_kept(scirep, evaluated
         assert len(evaluated) == count
 
 
-@pytest.fixture
-def lacking(tables, tmp_path) -> str:
-    """Return the id of a count of citations that is in mine.npz no more, which holds those of all tasks."""
-    whole = {key: vector for table in tables.values() for key, vector in table.items()}
-    gone = next(iter(tables[TASKS[2]]))
-    save(tmp_path / "whole.npz", whole)
-    save(tmp_path / "mine.npz", {key: vector for key, vector in whole.items() if key != gone})
-    return gone
-
-
 def test_one_file_may_hold_all_ids_and_missing_ones_are_reported_before_anything_is_computed(
-    scirep, tables, tmp_path, evaluated, lacking
+    scirep, tables, tmp_path, evaluated
 ):
+    whole = {key: vector for table in tables.values() for key, vector in table.items()}
+    lacking = next(iter(tables[TASKS[2]]))  # the id of a count of citations
+    save(tmp_path / "whole.npz", whole)
+    save(tmp_path / "mine.npz", {key: vector for key, vector in whole.items() if key != lacking})
     users = [name for name in TASKS if lacking in tables[name]]
     words = ("score", "scirepeval", "--vectors", tmp_path / "mine.npz", *PAPERS)
     code, out, err = scirep(*words)
@@ -95,9 +89,9 @@ def test_one_file_may_hold_all_ids_and_missing_ones_are_reported_before_anything
     assert code == 0 and set(covered) == set(TASKS) and covered["scirepeval/cite_count"] < 1
     assert "warning: scirepeval/cite_count, test: " in err
     assert "warning: scirepeval/average-v2: papers are missing, " in err
-    (whole,) = (row for row in json.loads(out) if (row["metric"], row["split"]) == ("average", "all"))
-    assert whole["parameters"]["lowest_coverage"] == worst < 1
-    assert whole["coverage"] == pytest.approx(worst * 3 / 27)
+    (average,) = (row for row in json.loads(out) if (row["metric"], row["split"]) == ("average", "all"))
+    assert average["parameters"]["lowest_coverage"] == worst < 1
+    assert average["coverage"] == pytest.approx(worst * 3 / 27)
     code, out, _ = scirep(*words, "--partial", "--json")
     assert code == 0
     assert {row["task"] for row in json.loads(out)} == set(TASKS) - set(users) | {"scirepeval/average-v2"}

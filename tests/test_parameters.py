@@ -70,8 +70,8 @@ def test_two_parameter_cells_and_files_that_are_no_notebook_are_refused(tmp_path
     with pytest.raises(ConfigError, match="2 cells are tagged"):
         read_parameters(path)
     cell = '{"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "code", "metadata": %s, "source": %s}]}'
-    wrong = [cell % ("{}", "[1]"), cell % ("1", '""'), cell % ('{"tags": [1]}', '""'), "[]", '{"cells": [1]}', "{}"]
-    for text in [*wrong, '{"nbformat": 4, "metadata": {}, "cells": 1}']:
+    cells = [cell % ("{}", "[1]"), *(cell % (one, '""') for one in ("1", '{"tags": "x"}', '{"tags": [1]}'))]
+    for text in [*cells, "[]", "{}", '{"cells": [1]}', '{"nbformat": 4, "metadata": {}, "cells": 1}']:
         path.write_text(text)
         with pytest.raises(ConfigError, match="not a notebook"):
             read_parameters(path)
