@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from small_files import contents
 
+from scirep_core import data as embedded
 from scirep_core.bench import score_cache
-from scirep_core.data import export as embedded
 from scirep_core.data.literature import emit
 from scirep_core.encoders.models.model_store import finished, working
 from scirep_core.kit import store

@@ -339,7 +339,7 @@ def excerpts(site: Path) -> None:
 def _fingerprint(source: Path, config: Path) -> str:
     """Hash everything the pages depend on: the assembled folder, the code it describes, configuration, lock, builder."""
     files = {p.relative_to(source).as_posix(): sha256_file(p) for p in sorted(source.rglob("*")) if p.is_file()}
-    files |= reference.api.sources()
+    files |= reference.sources()
     outside = {p.name: sha256_file(p) for p in (config, ROOT / "requirements.lock", Path(__file__)) if p.is_file()}
     builders = ("jupyter-book", "Sphinx", "myst-nb", "sphinx-book-theme")
     versions = {name: importlib.metadata.version(name) for name in builders}

@@ -197,8 +197,8 @@ def pairs(
 
     A line a paper: question, positive_ctxs, hard_negative_ctxs. The file appears when it is whole.
     """
-    from scirep_core.data.readers.maple_pairs import Report
-    from scirep_core.data.readers.maple_pairs import pairs as made
+    from scirep_core.data.readers.maple import Report
+    from scirep_core.data.readers.maple import pairs as made
     from scirep_core.kit.store import atomic
 
     if as_json and str(out) == "-":

@@ -6,7 +6,7 @@
 
 A row is a positive pair with its query's hard negative, or none. All three texts go the way of their task: an expert, an
 instruction, serves queries and candidates alike. Sources are read from files in DPR's form, streamed (`data/readers/scimult.py`);
-labels of real papers become such files by `scirep data pairs` (`data/readers/maple_pairs.py`).
+labels of real papers become such files by `scirep data pairs` (`data/readers/maple.py`).
 """
 
 from __future__ import annotations
