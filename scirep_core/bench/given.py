@@ -307,7 +307,6 @@ def _of_arrays(path: Path) -> tuple[list[Any], NDArray[Any]]:
 
 
 def _of_rows(path: Path) -> dict[str, NDArray[np.float64]]:
-    """Read `paper_id` (or `doc_id`) and `embedding` from rows of any form that `hub.rows` knows."""
     found: dict[str, NDArray[np.float64]] = {}
     first = 0
     for _, line, row in hub.rows([path], {"paper_id|doc_id": (str, int), "embedding": list}):

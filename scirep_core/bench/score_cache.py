@@ -119,7 +119,6 @@ def read(key: Key) -> list[Result] | None:
 
 
 def _belongs(row: Result, key: Key) -> bool:
-    """Return whether a row is of the task and the data that a key is of."""
     return [row.task, row.data_hash] == [key["task"][0], key["task"][3]]
 
 

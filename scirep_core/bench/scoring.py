@@ -128,7 +128,6 @@ def evaluate(
 
 
 def _modelled(task: FacetCollection | Task, model: Any, protocol: Protocol) -> tuple[Vectors, str, dict[str, str]]:
-    """Return the vectors of a model, its name, and what it read."""
     if given.is_encoder(model):
         return given.by_encoder(task, model, protocol), model.name, model.recipe.reads
     own = given.as_model(model)
@@ -197,7 +196,6 @@ def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:
 
 
 def _coverage(row: Result, full: FacetCollection, part: FacetCollection) -> Result:
-    """Say in a row how much of the task it covers."""
     task = row.task.partition("/")[2]
     folds = [facets.SPLIT_FOLDS[row.split]]
     queries = {q for names in folds for fold in names for q in full.splits[task][fold]}
@@ -305,7 +303,6 @@ def attempt(
 
 
 def _failed(failed: dict[str, Exception], task: Task, error: Exception) -> None:
-    """Note that a task failed, beside others of its name."""
     label, number = task.name, 1
     while label in failed:
         number += 1

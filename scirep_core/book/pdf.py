@@ -171,7 +171,6 @@ def _linked(url: str, page: str, number: dict[str, int]) -> str:
 
 
 def _address(folder: Path, url: str) -> str:
-    """Return the address on this machine of what a page in `folder` calls `url`."""
     return (folder / unquote(urlsplit(url).path)).resolve().as_uri()
 
 

@@ -353,7 +353,6 @@ def _made(folder: Path) -> Path:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a staging folder and the folder of sockets it points to."""
     sockets = folder / "sockets"
     if sockets.is_symlink() and sockets.readlink().name.startswith("scirep-"):
         shutil.rmtree(sockets.readlink(), ignore_errors=True)

@@ -77,7 +77,6 @@ def data_get(
 
 
 def _each(names: list[str]) -> list[str]:
-    """Return names with the nine of the open literature in place of `open`."""
     from scirep_core.data.open import PREFIX, SOURCES
 
     return [one for name in names for one in ([PREFIX + source for source in SOURCES] if name == "open" else [name])]

@@ -78,7 +78,6 @@ def listing(
 
 
 def _shown(value: str | list[str]) -> str:
-    """Return a cell; of many names the first three."""
     if isinstance(value, str):
         return value
     return ", ".join(value[:3]) + (f" and {len(value) - 3} more" if len(value) > 3 else "")

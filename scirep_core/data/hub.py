@@ -146,7 +146,6 @@ def _raw(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[str,
 
 
 def _columns(path: Path) -> list[str] | None:
-    """Return the column names of a file; None if it has no row to tell them from."""
     form = _form(path)
     if form == "parquet":
         from pyarrow import parquet

@@ -160,7 +160,6 @@ def sought(task: Task | FacetCollection) -> Sought:
 
 
 def _once(pairs: Iterable[tuple[str, str, bool]]) -> tuple[tuple[str, str, bool], ...]:
-    """Return each pair once, relevant where any of its judgements says so."""
     found: dict[tuple[str, str], bool] = {}
     for query, cand, relevant in pairs:
         found[query, cand] = found.get((query, cand), False) or relevant

@@ -210,7 +210,6 @@ def load_encoder(
 
 
 def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
-    """Return one encoder: of the registry, of a folder, or of the hub."""
     from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
     from scirep_core.encoders.conditioning.adapter_folder import adapter_folders, base_of
     from scirep_core.encoders.hub import TransformersEncoder

@@ -151,7 +151,6 @@ def look(path: Path) -> Checkpoint:
 
 
 def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return (model_dict, encoder_params) of a file, by weights-only reading alone."""
     try:
         if zipped := zipfile.is_zipfile(path):  # its weights stay on the disk until they are used
             _whole(path)
@@ -206,7 +205,6 @@ def _same(one: Tensor, two: Tensor) -> bool:
 
 
 def _useless(name: str) -> str:
-    """Return why a weight is left out; "" for one that is not."""
     for copy in COPIES:
         name = name.removeprefix(copy).removeprefix(copy.removesuffix("encoder."))
     return next((why for start, why in USELESS.items() if name.startswith(start)), "")
@@ -254,7 +252,6 @@ def sizes(path: Path, inside: Mapping[str, Tensor]) -> dict[str, int]:
 
 
 def _expected(layers: int, kind: str, blocks: tuple[int, ...]) -> dict[str, None]:
-    """Return the names of an encoder with so many layers and these expert blocks."""
     names = {f"{name}.weight": None for name in bert.EMBEDDINGS.values()} | {"embeddings.LayerNorm.bias": None}
     for i in range(layers):
         own = OWN[kind] if i in blocks else ()

@@ -92,7 +92,6 @@ def _check(sizes: Mapping[str, int], batch: int, mixing: str, step: int, rank: i
 
 
 def _spans(tasks: int, batch: int, mixing: Mixing, step: int) -> list[tuple[int, int]]:
-    """Return the rows of each task before and after a step, counted from the start of training."""
     if mixing == "equal":  # sum over i of floor((n + i) / T) is n: the batch is always full
         return [((step * batch + i) // tasks, ((step + 1) * batch + i) // tasks) for i in range(tasks)]
     turn = step // tasks * batch
@@ -100,7 +99,6 @@ def _spans(tasks: int, batch: int, mixing: Mixing, step: int) -> list[tuple[int,
 
 
 def _walk(name: str, size: int, seed: int, places: Ints) -> Ints:
-    """Return the rows of a task at places counted over its epochs."""
     epochs, within = np.divmod(places, size)
     rows = np.empty(len(places), np.int64)
     for epoch in np.unique(epochs):
@@ -111,7 +109,6 @@ def _walk(name: str, size: int, seed: int, places: Ints) -> Ints:
 
 @lru_cache(maxsize=32)
 def _order(name: str, size: int, seed: int, epoch: int) -> NDArray[np.uint32]:
-    """Return the order of a task's rows in an epoch."""
     key = hashlib.sha256(f"{seed}\n{epoch}\n{name}".encode()).digest()[:16]
     bits = np.random.Philox(key=int.from_bytes(key, "big")).random_raw(size)
     order = np.argsort(bits, kind="stable").astype(np.uint32)

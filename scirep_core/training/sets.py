@@ -97,7 +97,6 @@ def _collections(data: DataConfig) -> bool:
 
 
 def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> tuple[Any, Make]:
-    """Return what tells a source's rows from others, and what reads them."""
     from scirep_core.data import load_task
     from scirep_core.data.open.tasks import TRAINED
     from scirep_core.data.sources import root_of

@@ -313,7 +313,6 @@ def clock(device: str) -> float:
 
 
 def _encoding(model: Conditioned, documents: Sequence[list[int]]) -> dict[str, float]:
-    """Return seconds of encoding documents under one format, and under all four."""
     import torch
 
     from scirep_core.encoders.settings import token_batches
@@ -333,7 +332,6 @@ def _encoding(model: Conditioned, documents: Sequence[list[int]]) -> dict[str, f
 
 
 def _rows(name: str, seconds: Mapping[str, Mapping[str, list[float]]], setup: Mapping[str, object]) -> list[Result]:
-    """Return the time rows of one variant."""
     made = []
     for what, source, reference in ((TRAINING, TRAINING, REFERENCE), (ONE, ONE, REFERENCE), (ALL, ALL, REFERENCE),
                                     (OVER_ONE, ALL, ONE_VECTOR)):  # fmt: skip
@@ -348,7 +346,6 @@ def _rows(name: str, seconds: Mapping[str, Mapping[str, list[float]]], setup: Ma
 
 
 def _share(name: str, shares: Sequence[float], setup: Mapping[str, object]) -> Result:
-    """Return the row of a training's share of the matrix-multiply rate, in percent."""
     low, middle, high = (100 * float(x) for x in np.quantile(shares, (0, 0.5, 1)))
     return _row(name, SHARE, middle, len(shares), setup, low, high)
 

@@ -208,7 +208,6 @@ def task_file() -> str:
 
 
 def _default(one: Field[Any], text: Callable[[Any], str]) -> str:
-    """Return the default of a field as text; nothing where it is required."""
     if one.default_factory is not MISSING:
         return text(one.default_factory())
     return "" if one.default is MISSING else text(one.default)

@@ -254,7 +254,6 @@ def _rated(literature: Literature, slot: Slot, paper: int, pool: Pool, rng: Rand
 
 
 def _write_papers(folder: Path, literature: Literature, found: list[QueryPaper]) -> None:
-    """Write the JSON-lines and CSV files."""
     papers = literature.papers
     abstracts = (
         {
@@ -282,7 +281,6 @@ def _write_papers(folder: Path, literature: Literature, found: list[QueryPaper])
 
 
 def _write_ratings(folder: Path, literature: Literature, found: list[QueryPaper]) -> None:
-    """Write the JSON files."""
     names = [p.paper_id for p in literature.papers]
     cands = {query.paper: [names[c] for c in query.pool.candidates] for query in found}
     for facet in FACETS:

@@ -131,7 +131,6 @@ def _states(manifest: Manifest, folder: Path, files: Sequence[ManifestFile] | No
 
 
 def _known(file: ManifestFile, seen: dict[str, dict[str, Any]]) -> tuple[str, int] | None:
-    """Return (SHA-256, bytes) as published, else as first seen, else None."""
     if file.sha256 is not None and file.bytes is not None:
         return file.sha256, file.bytes
     row = seen.get(file.path)

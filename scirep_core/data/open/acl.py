@@ -90,7 +90,6 @@ def _papers(path: Path, canonical: Mapping[str, str]) -> Iterator[dict[str, Any]
 
 
 def _year(collection: str) -> int:
-    """Return the year in a collection's name: 2020.acl, J03, W95."""
     if not _OLD.fullmatch(collection):
         return int(collection[:4])
     return (1900 if collection[1:] >= "60" else 2000) + int(collection[1:])

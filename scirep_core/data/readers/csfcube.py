@@ -179,7 +179,6 @@ def _judgements(path: Path, paper_id: str, entry: Any, sources: dict[str, tuple[
 
 
 def _pool_sources(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return {query paper: {candidate: pooling methods}}; a folder of one's own may do without the pool file."""
     if not path.is_file():
         return {}
     pools: dict[str, dict[str, tuple[str, ...]]] = {}

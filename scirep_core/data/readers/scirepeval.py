@@ -225,7 +225,6 @@ _READERS: dict[str, Callable[[TaskSpec, Path, Mapping[str, str]], tuple[Payload,
 
 
 def _texts(spec: TaskSpec, files: Mapping[str, tuple[Path, ...]]) -> Iterator[Paper]:
-    """Stream the papers of a task, each once."""
     if spec.type == "triplets" or TEXTS.get(spec.config, spec.config) in NESTED:
         seen: set[str] = set()
         for paths in files.values():
@@ -255,7 +254,6 @@ def _nested(spec: TaskSpec, paths: tuple[Path, ...]) -> Iterator[tuple[Paper, ..
 
 
 def _queries(paths: tuple[Path, ...]) -> dict[str, str]:
-    """Return the text of each bare query: the row's `doc_id` is its id."""
     queries: dict[str, str] = {}
     for found in hub.rows(paths, {"query": str, "doc_id": _ID}):
         query_id = _id(found.row["doc_id"], found, "doc_id")

@@ -68,7 +68,6 @@ def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _by_parts(way: Way, q: Tensor, k: Tensor, v: Tensor, size: int = 1) -> Tensor:
-    """Return what a way gives of so many documents at a time."""
     parts = [way(*(x[i : i + size] for x in (q, k, v))) for i in range(0, len(q), size)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 

@@ -138,7 +138,6 @@ def _short(paper_id: str) -> int:
 
 
 def _refuse_twice(path: Path, rows: Iterable[Record], suspects: set[int]) -> None:
-    """Raise DataError for the first id that is there twice, among ids whose short hashes are."""
     seen: dict[str, int] = {}
     for record in rows if suspects else ():
         if _short(record.paper_id) in suspects:

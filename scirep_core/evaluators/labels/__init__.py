@@ -91,7 +91,6 @@ def evaluate(asked: Asked, data: LabelSpace) -> list[Result]:
 
 
 def _derived(metrics: Sequence[str], matched: bool) -> tuple[str, ...]:
-    """Return metrics with their `_name_match` forms."""
     unable = [name for name in metrics if name.endswith(MATCH) and not matched]
     if unable:
         raise ConfigError(f"metric {unable[0]!r} needs matched.jsonl, which the task has not")

@@ -129,7 +129,6 @@ def examples(task: Task | FacetCollection, wanted: int, seed: int) -> list[View]
 
 
 def _some(pool: Iterable[Any], wanted: int, rng: random.Random) -> list[Any]:
-    """Return up to `wanted` items in random order."""
     items = list(pool)
     return rng.sample(items, min(wanted, len(items)))
 

@@ -332,7 +332,6 @@ def moments(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _targets(root: Path, config: str, split: str) -> Iterator[Any]:
-    """Yield the target of every row of a split; none where there is no such split."""
     from scirep_core.data import hub
     from scirep_core.data.readers.scirepeval import TARGETS, TEXT_COLLECTION
 

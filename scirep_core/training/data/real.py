@@ -134,7 +134,6 @@ def _title(paper: Paper) -> str:
 
 
 def _titles(name: str, task: Task) -> Iterator[str]:
-    """Yield the titles of the papers a task tests."""
     ids: set[str] = set()
     if isinstance(task.payload, Labelled):
         ids = {example.paper_id for example in task.payload.splits["test"]}
@@ -151,7 +150,6 @@ def _triples(name: str, payload: Triples, train: bool, split: str) -> Iterator[T
 
 
 def _untested(name: str, task: Task, tested: frozenset[str]) -> Iterator[TrainRow]:
-    """Yield a sample's training rows without papers whose titles are tested."""
     if isinstance(task.payload, Judged):
         yield from _ranked(name, task, task.payload, tested)
         return
