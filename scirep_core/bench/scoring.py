@@ -40,7 +40,7 @@ from scirep_core.data.task import Task
 from scirep_core.evaluators import EVALUATORS, facets
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.evaluators.rows import sentence
-from scirep_core.kit.errors import ConfigError, DataError, NumericError, ScirepError, nearest
+from scirep_core.kit.errors import ConfigError, DataError, NumericError, ScirepError, check_name, nearest
 from scirep_core.kit.formats import PROTOCOLS, Protocol
 from scirep_core.results import Result
 from scirep_core.results.metrics import FACET_METRICS, check_metrics, parse
@@ -89,8 +89,7 @@ def evaluate(
     """
     if on_missing not in ("error", "drop"):
         raise ConfigError(f"on_missing must be error or drop, not {on_missing!r}")
-    if protocol not in PROTOCOLS:
-        raise ConfigError(f"unknown protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
+    check_name("protocol", protocol, PROTOCOLS)
     if on_missing == "drop" and protocol == "sound":
         raise ConfigError("the sound protocol demands full coverage; on_missing drop goes with protocol paper")
     if protocol == "sound" and not intercept:
@@ -171,8 +170,7 @@ def named_vectors(task: Task, name: str, seed: int) -> dict[str, NDArray[np.floa
 
 def named_rankings(task: FacetCollection, name: str, seed: int) -> facets.Rankings:
     """Return the rankings called `oracle` or `random` of a faceted collection. Raises ConfigError for other names."""
-    if name not in ("oracle", "random"):
-        raise ConfigError(f"unknown vectors {name!r}; {nearest(name, ('oracle', 'random'))}, or a file")
+    check_name("vectors", name, ("oracle", "random"), ", or a file")
     return facets.oracle_rankings(task) if name == "oracle" else facets.random_rankings(task, seed)
 
 

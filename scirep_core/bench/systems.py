@@ -136,13 +136,15 @@ def load_system(name: str) -> System:
     try:
         encoder = load_encoder(name)
     except UnknownName as error:
+        if error.kind != "encoder":
+            raise
         parts = [part.strip() for part in re.split(r"\+\+?", name)]
         alone = next((part for part in parts if part in (*BOUNDS, *LEXICAL) or is_sentence_matcher(part)), None)
         if len(parts) > 1 and alone:
             raise ConfigError(
                 f"{name!r}: + and ++ join encoders, and {alone} is none; {nearest(alone, ENCODERS)}, a folder, or a hub name"
             ) from None
-        if error.kind != "encoder" or error.name != name:  # of a part, which it names
+        if error.name != name:  # of a part, which it names
             raise
         raise UnknownName("system", name, known, ", a folder, or a hub name org/model") from None
     return System(name, encoder.fingerprint, encoder)

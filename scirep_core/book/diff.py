@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from scirep_core.bench.submissions import objects
 from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.kit.records import read_jsonl
+from scirep_core.kit.records import grouped, read_jsonl
 from scirep_core.kit.store import sha256_file
 from scirep_core.results import Result, from_json
 
@@ -139,7 +139,7 @@ def compare_rows(
     only: tuple[list[str], list[str]] = ([], [])
     twice: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     for name in dict.fromkeys((*a, *b)):
-        left, right = (_by_id(side.get(name, ())) for side in (a, b))
+        left, right = (grouped(side.get(name, ()), lambda held: held.row.id) for side in (a, b))
         for side, known in zip(twice, (left, right), strict=True):
             side.update({number: len(held) for number, held in known.items() if len(held) > 1})
         for number in dict.fromkeys((*left, *right)):
@@ -193,13 +193,6 @@ def _same(a: Any, b: Any, tolerance: float) -> bool:
 def _short(field: str) -> str:
     """`provenance['versions']['numpy']` as `versions.numpy`."""
     return ".".join(re.findall(r"\['(.*?)'\]", field)) or field
-
-
-def _by_id(rows: Sequence[Held]) -> dict[str, list[Held]]:
-    found: dict[str, list[Held]] = {}
-    for held in rows:
-        found.setdefault(held.row.id, []).append(held)
-    return found
 
 
 def _pairs(

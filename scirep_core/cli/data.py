@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from scirep_core.cli.shared import argument, option
-from scirep_core.kit.errors import CacheError, ConfigError, nearest
+from scirep_core.kit.errors import CacheError, ConfigError, check_name
 from scirep_core.kit.terminal import Json, print_json, say, table, warn
 
 app = typer.Typer(no_args_is_help=True, help="The collections: list, get, verify.", rich_markup_mode=None)
@@ -57,8 +57,7 @@ def data_get(
     collections, names = list_manifests(), _each(names)
     known = [*collections, "embedded", "open", *TASKS]
     for name in names:
-        if name not in known:
-            raise ConfigError(f"unknown collection {name!r}; {nearest(name, known)}")
+        check_name("collection", name, known)
         if out and name != "embedded":
             place = local_folder(name if name in collections else TASKS[name].manifest)
             raise ConfigError(f"--out is of `embedded` alone: {name} has its place, {place}. Leave --out out")

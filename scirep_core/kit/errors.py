@@ -8,10 +8,11 @@ files of strangers, so `legible` escapes and cuts every line, whoever wrote it.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 LONGEST = 1000
 """Characters of an error's line. What is longer loses its middle: the file stands before it, the remedy behind."""
 
@@ -107,3 +108,15 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     hint = f"did you mean {close[0]!r}? " if close else ""
     shown = ", ".join(choices[:MOST]) + (f" and {len(choices) - MOST} more" if len(choices) > MOST else "")
     return f"{hint}Valid: {shown}"
+
+
+def check_name(kind: str, name: str, valid: Collection[str], or_else: str = "") -> None:
+    """Raise UnknownName for a name that is none of the valid ones."""
+    if name not in valid:
+        raise UnknownName(kind, name, valid, or_else)
+
+
+def look_up(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """Return what a registry has under a name. Raises UnknownName."""
+    check_name(kind, name, table)
+    return table[name]

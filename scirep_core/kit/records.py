@@ -17,11 +17,22 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from scirep_core.kit.errors import DataError, nearest
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Return things by their key, in order."""
+    found: dict[K, list[T]] = {}
+    for thing in things:
+        found.setdefault(key(thing), []).append(thing)
+    return found
 
 
 class Paper(NamedTuple):

@@ -31,7 +31,7 @@ from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.rows import Number
 from scirep_core.page.widgets.tasks import TaskExplorer, task_data
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, row_of
 
 SAMPLE = "sample/"
 READ, EVERY = 2_000, 4
@@ -117,10 +117,7 @@ def say_absent(chapter: Chapter, gathered: Gathered) -> None:
 
 def row(task: Task, metric: str, value: float, n: int, note: str = "") -> Result:
     """Return one count as a Result row."""
-    return Result(
-        task=task.name, split="all", metric=metric, protocol="paper", value=float(value), n=n, source=task.source,
-        data_hash=task.data_hash, provenance=provenance(), note=note,
-    )  # fmt: skip
+    return row_of(task, task=task.name, split="all")(metric=metric, value=float(value), n=n, note=note)
 
 
 def counts(task: Task) -> Iterator[Count]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name
 from scirep_core.kit.records import Paper
 
 if TYPE_CHECKING:  # the datasets need more than a machine that only trains has
@@ -81,8 +81,7 @@ def steps_of(sizes: Mapping[str, int], batch: int, epochs: float = 1.0) -> int:
 
 
 def _check(sizes: Mapping[str, int], batch: int, mixing: str, step: int, rank: int, world: int) -> None:
-    if mixing not in MIXINGS:
-        raise ConfigError(f"unknown mixing {mixing!r}; {nearest(mixing, MIXINGS)}")
+    check_name("mixing", mixing, MIXINGS)
     if not sizes:
         raise ConfigError("there is no task to take rows of")
     if empty := [name for name, size in sizes.items() if size < 1]:

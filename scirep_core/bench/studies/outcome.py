@@ -24,7 +24,7 @@ from scirep_core.bench import suites
 from scirep_core.bench.studies.tables import HELPS, UNTRAINED, USELESS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError
-from scirep_core.kit.records import to_jsonl
+from scirep_core.kit.records import grouped, to_jsonl
 from scirep_core.kit.store import write_bytes, write_text
 from scirep_core.results import Result, provenance, read_results
 
@@ -116,10 +116,8 @@ def over_seeds(rows: Iterable[Result]) -> list[Result]:
 
     Raises ConfigError for trainings of one line that were scored on other data, on more or fewer rows or other units.
     """
-    found: dict[tuple[str, ...], list[Result]] = {}
-    for row in trainings(rows):
-        if "training_seed" in row.parameters:
-            found.setdefault((line(row), row.task, row.split, row.metric, row.protocol), []).append(row)
+    trained = (row for row in trainings(rows) if "training_seed" in row.parameters)
+    found = grouped(trained, lambda row: (line(row), row.task, row.split, row.metric, row.protocol))
     for group in found.values():
         _alike(group)
     return [_mean(label, group) for (label, *_), group in found.items()]

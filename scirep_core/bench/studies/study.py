@@ -25,6 +25,7 @@ from scirep_core.bench.studies.outcome import over_seeds, read_trials, trainings
 from scirep_core.bench.studies.tables import OWN, Cell, Study, cells, on_source, study
 from scirep_core.data.task import capped
 from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.records import grouped
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.real import TRAINED, held_out
@@ -224,9 +225,7 @@ class _Done(NamedTuple):
 
 
 def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol: str) -> list[_Job]:
-    found: dict[tuple[str, int, str], list[Cell]] = {}
-    for cell in cells(of, seed, given):
-        found.setdefault((cell.base, cell.width, cell.variant), []).append(cell)
+    found = grouped(cells(of, seed, given), lambda cell: (cell.base, cell.width, cell.variant))
     return [_Job((seed, i), name, of, tuple(some), given, only, protocol) for i, some in enumerate(found.values())]
 
 

@@ -38,7 +38,7 @@ from typing import Any, Literal, NamedTuple
 from scirep_core.data.readers.scimult import SEP
 from scirep_core.data.rows import json_lines, to_id
 from scirep_core.data.tables import Lines, split_lines
-from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.errors import ConfigError, DataError, check_name, nearest
 from scirep_core.kit.records import Paper, whole
 from scirep_core.kit.store import stable_hash
 
@@ -140,8 +140,7 @@ def pairs(
     """
     if not folders:
         raise ConfigError("name a folder of MAPLE, one with papers.json and labels.txt")
-    if split not in SPLITS:
-        raise ConfigError(f"unknown split {split!r}; {nearest(split, SPLITS)}")
+    check_name("split", split, SPLITS)
     if cap < 1:
         raise ConfigError(f"cap = {cap}: a label needs at least one pair")
     report = report if report is not None else Report()

@@ -33,7 +33,7 @@ from scirep_core.encoders.vectors.shards import Shards
 from scirep_core.kit.claims import held
 from scirep_core.kit.errors import CacheError, DataError, NumericError
 from scirep_core.kit.formats import Format
-from scirep_core.kit.records import field, raw_lines, read_object
+from scirep_core.kit.records import field, grouped, raw_lines, read_object
 from scirep_core.kit.store import read_header, read_shard, settle, write_json, writing
 
 GROUP = 2048
@@ -143,9 +143,7 @@ def encode_shard(
     shards: Shards, number: int, rows: Sequence[Record], encoder: Encoder, format: Format, step: Step | None = None
 ) -> None:
     """Compute one shard and write it, under its claim. Raises NumericError naming the paper without a proper vector."""
-    places: dict[str, list[int]] = {}
-    for i, row in enumerate(rows):
-        places.setdefault(row.text, []).append(i)
+    places = grouped(range(len(rows)), lambda i: rows[i].text)
     distinct = sorted(places, key=lambda text: (-len(text), text))
     vectors: NDArray[np.float32] | None = None
     for start in range(0, len(distinct), GROUP):

@@ -23,9 +23,10 @@ import numpy as np
 from scirep_core.data.task import LabelSpace, LabelText, Task
 from scirep_core.evaluators.labels.scores import label_rows
 from scirep_core.evaluators.pairs import evaluator, pool_of
-from scirep_core.evaluators.rows import Asked, Floats, counted, grouped, mean_row, sentence, summary
+from scirep_core.evaluators.rows import Asked, Floats, counted, mean_row, sentence, summary
 from scirep_core.evaluators.search import Searched, ranks_of
 from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.records import grouped
 from scirep_core.results import Result
 from scirep_core.results.metrics import from_ranks
 

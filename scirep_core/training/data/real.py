@@ -26,7 +26,7 @@ from scirep_core.data.open import tasks as open_tasks
 from scirep_core.data.readers.samples import in_train, read_sample
 from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainExample, TrainRow
 from scirep_core.data.task import Judged, Labelled, Task, Triple, Triples
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name, nearest
 from scirep_core.kit.records import Paper
 from scirep_core.training.data import Kind, Stream, moments
 
@@ -74,8 +74,7 @@ def open_stream(name: str, split: str = "train", most: int | None = None) -> Str
     """
     if name not in (known := (*open_tasks.TRAINED, *open_tasks.PAIRED)):
         raise ConfigError(f"{name!r} is not trained on; {nearest(name, known)}")
-    if split not in ("train", "validation"):
-        raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
+    check_name("split", split, ("train", "validation"))
     task = load_task(name, "open")
     assert isinstance(task, Task)
     return task_stream(name, task, split, most)
