@@ -36,7 +36,7 @@ ROOMS: dict[str, Room] = {
     "api-data": Room(
         "Data",
         "From a manifest to a task: records and their errors, files fetched and checked, the readers of collections.",
-        ("data", "data.task", "data.payloads", "data.folder", "data.readers.beir", "data.readers.csfcube",
+        ("data", "data.task", "data.folder", "data.readers.beir", "data.readers.csfcube",
          "data.readers.maple", "data.readers.recommendation", "data.readers.samples",
          "data.readers.scirepeval", "data.open.corpora", "data.open.pairs", "data.open.tasks",
          "data.validate", "data.inventory", "data.manifests", "data.sources", "kit.records", "kit.formats", "kit.errors",
