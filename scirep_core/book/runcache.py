@@ -9,7 +9,7 @@ components are kept, the reason of a rerun can be told: `library changed: result
 
 Publishing is a rename of one complete folder into a journal (`.ready`), from which the three paths are installed; a
 runner killed in between is completed by the next one. Whatever is unfinished lies in a staging folder that its runner
-claims (`kit/claims.py`), so that the next runner can tell the dead from the living.
+claims (`kit/store.py`), so that the next runner can tell the dead from the living.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ from scirep_core import results
 from scirep_core.book.dependencies import library_files
 from scirep_core.data.manifests.files import manifest_folder
 from scirep_core.data.perturbations.linguistics import at_hand
-from scirep_core.kit.claims import held, living
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.records import read_json
-from scirep_core.kit.store import beside, sha256_file, stable_hash, write_json
+from scirep_core.kit.store import beside, held, living, sha256_file, stable_hash, write_json
 from scirep_core.page.parameters import Parameter, chapter_name, read_notebook, read_parameters, resolve
 
 PACKAGE = Path(__file__).resolve().parents[1]

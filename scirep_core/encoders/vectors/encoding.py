@@ -21,11 +21,10 @@ from scirep_core.data.rows import Line
 from scirep_core.data.text import FIELDS, Recipe
 from scirep_core.encoders import Encoder, check_format
 from scirep_core.encoders.vectors.embed import readable
-from scirep_core.kit.claims import held
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper, field, parse_line, raw_lines, read_object
-from scirep_core.kit.store import sha256_file, stable_hash, write_json
+from scirep_core.kit.store import held, sha256_file, stable_hash, write_json
 
 PLAN = "plan.json"
 PART = 50_000
