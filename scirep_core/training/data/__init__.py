@@ -338,7 +338,7 @@ def _targets(root: Path, config: str, split: str) -> Iterator[Any]:
     find = hub.files if split == "train" else hub.find
     if paths := find(root, TEXT_COLLECTION, config, split):
         for found in hub.rows(paths, {TARGETS[config]: (str, list, int, float)}):
-            yield found.row[TARGETS[config]]
+            yield found[TARGETS[config]]
 
 
 def _names(target: str | Sequence[str]) -> Sequence[str]:

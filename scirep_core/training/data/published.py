@@ -213,7 +213,7 @@ def _of_files(task: PublishedTask, split: str) -> Stream:
     if task.type == "triplet":
         return replace(made, rows=partial(scirepeval._paper_triples, files))
     if task.type == "ir":
-        bare = isinstance(next(iter(hub.rows(files, {"query": (str, dict)}))).row["query"], str)
+        bare = isinstance(next(iter(hub.rows(files, {"query": (str, dict)})))["query"], str)
         return replace(made, rows=partial(scirepeval._ranked, files, bare), text_query=bare)
     trained = (task.files.get("train", files[0]),)
     known = [row.target for row in _examples(trained, task)]
@@ -229,9 +229,9 @@ def _of_files(task: PublishedTask, split: str) -> Stream:
 def _examples(files: Sequence[Path], task: PublishedTask) -> Iterator[TrainExample]:
     kinds: dict[Kind, hub.Kind] = {"multi_label": list, "classification": str, "regression": (int, float)}
     for found in hub.rows(files, {**scirepeval._FLAT, task.labels_field: kinds[task.kind]}):
-        value = found.row[task.labels_field]
+        value = found[task.labels_field]
         target = scirepeval._names(found, task.labels_field) if isinstance(value, list) else value
-        yield TrainExample(scirepeval._paper(found.row, found, ""), target)
+        yield TrainExample(scirepeval._paper(found, found, ""), target)
 
 
 def _lines(path: Path) -> tuple[str, ...]:
