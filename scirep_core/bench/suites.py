@@ -37,7 +37,7 @@ from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import PAPERS, check_size
 from scirep_core.data.task import Task
-from scirep_core.kit.errors import ConfigError, ScirepError, nearest
+from scirep_core.kit.errors import ConfigError, ScirepError, nearest, some_of
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
@@ -292,14 +292,14 @@ def _splits(wanted: Sequence[Unit]) -> dict[str, tuple[Unit, ...]]:
     return {name: tuple(inside) for name, inside in found.items()}
 
 
-def _lacking(wanted: Sequence[Unit], missing: Mapping[str, Sequence[tuple[str, str]]], most: int = 8) -> str:
+def _lacking(wanted: Sequence[Unit], missing: Mapping[str, Sequence[tuple[str, str]]]) -> str:
     labels = []
     for unit in wanted:
         lacks = missing.get(unit.name, ())
         if lacks:
             some = f" ({', '.join(split for split, _ in lacks)})" if len(lacks) < len(unit.members) else ""
             labels.append(unit.name.removeprefix("scirepeval/").removeprefix("open/") + some)
-    return ", ".join(labels[:most]) + (f" and {len(labels) - most} more" if len(labels) > most else "")
+    return some_of(labels, 8)
 
 
 def _one_system(rows: Sequence[Result]) -> dict[tuple[str, str, str], Result]:

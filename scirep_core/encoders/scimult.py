@@ -28,7 +28,7 @@ from torch import Tensor
 from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.experts import TASKS, FFNExperts, MHAExperts
 from scirep_core.encoders.trunk import bert
-from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.errors import ConfigError, some_of
 
 COPIES = ("question_model.encoder.", "ctx_model.encoder.")
 """The two names of the one encoder; the first that is there is kept."""
@@ -292,5 +292,4 @@ def build(found: Checkpoint, shape: bert.Shape) -> Conditioned:
 
 def listed(names: Iterable[object], most: int = 4) -> str:
     """Return names, at most so many of them; `none` for none."""
-    shown = [str(name) for name in names]
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "") or "none"
+    return some_of(names, most) or "none"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import Task
-from scirep_core.kit.errors import DataError, check_name
+from scirep_core.kit.errors import DataError, check_name, some_of
 from scirep_core.kit.formats import SIMILARITIES
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
@@ -62,8 +62,9 @@ class Asked(NamedTuple):
         wanted = list(dict.fromkeys(ids))
         missing = [key for key in wanted if key not in self.vectors]
         if missing and (self.on_missing == "error" or len(missing) == len(wanted)):
-            some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-            reason = f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some}"
+            reason = (
+                f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some_of(missing, 3)}"
+            )
             drop = "Encode them all, or drop their rows with --on-missing drop"
             raise DataError(
                 "vectors", None, reason, drop if len(missing) < len(wanted) else "Check the ids, or the data source"

@@ -97,6 +97,16 @@ MOST = 20
 """How many valid names an error lists."""
 
 
+def some_of(names: Iterable[object], most: int) -> str:
+    """Return the first names, with commas between them, and how many more there are.
+
+    >>> some_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    shown = [str(name) for name in names]
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a hint that names the valid choice closest to `name`.
 
@@ -106,8 +116,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     choices = sorted(valid)
     close = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    shown = ", ".join(choices[:MOST]) + (f" and {len(choices) - MOST} more" if len(choices) > MOST else "")
-    return f"{hint}Valid: {shown}"
+    return f"{hint}Valid: {some_of(choices, MOST)}"
 
 
 def check_name(kind: str, name: str, valid: Collection[str], or_else: str = "") -> None:

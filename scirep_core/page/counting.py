@@ -22,6 +22,7 @@ import numpy as np
 from scirep_core.bench.suites import SPECS
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.data.rows import classes
 from scirep_core.data.sources import away
 from scirep_core.data.task import Judged, Labelled, Reviewers, Task
 from scirep_core.data.validate import printed_counts
@@ -130,10 +131,7 @@ def label_shares(task: Task) -> Iterator[Count]:
     if not isinstance(task.payload, Labelled) or task.type != "classification":
         return
     examples = [example for split in task.payload.splits.values() for example in split]
-    tally: Counter[int] = Counter()
-    for example in examples:
-        label = example.label
-        tally.update([i for i, on in enumerate(label) if on] if isinstance(label, tuple) else [int(label)])
+    tally = Counter(label for example in examples for label in classes(example.label))
     for label, count in sorted(tally.items()):
         yield f"papers with label {label}, %", 100 * count / len(examples), len(examples)
 

@@ -42,7 +42,7 @@ from scirep_core.data.manifests.files import (
     running_numbers,
 )
 from scirep_core.data.manifests.unpack import faults, file_state, unpack
-from scirep_core.kit.errors import CacheError, ConfigError, DataError, nearest
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, nearest, some_of
 from scirep_core.kit.records import field, read_object
 from scirep_core.kit.store import home, sha256_file, write_json
 
@@ -304,8 +304,7 @@ def _by_hand(manifest: Manifest, wanted: list[ManifestFile], folder: Path, mirro
     """Refuse, before anything is written, what neither the mirror nor the reader has brought."""
     missing = [f.path for f in wanted if mirror is None or not (mirror / manifest.mirror / f.path).is_file()]
     if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         raise ConfigError(
-            f"{manifest.name} cannot be downloaded: {manifest.gated} Place {', '.join(missing[:_NAMED])}{more} in "
+            f"{manifest.name} cannot be downloaded: {manifest.gated} Place {some_of(missing, _NAMED)} in "
             f"{folder}, or in DIR/{manifest.mirror} with SCIREP_DATA_MIRROR=DIR, and run again"
         )
