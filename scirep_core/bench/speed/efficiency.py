@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import sys
 import tempfile
 import time
@@ -44,8 +43,7 @@ from scirep_core.encoders.trunk.bert import Shape
 from scirep_core.encoders.trunk.shapes import SHAPES
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
-from scirep_core.kit.store import write_text
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, provenance, write_results
 from scirep_core.training.models import Say, base, options_of, silent, untrained
 from scirep_core.training.sets import Base, examples
 from scirep_core.training.variants import Budget, budget, config, plain, variant
@@ -396,7 +394,7 @@ def main(words: Sequence[str] | None = None) -> int:
                        say=lambda line: print(line, file=sys.stderr, flush=True))  # fmt: skip
         command = f"{program} {' '.join(sys.argv[1:] if words is None else words)}"
         rows = [replace(row, parameters={**row.parameters, "command": command}) for row in rows]
-        write_text(given.out, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows))
+        write_results(given.out, rows)
     except ScirepError as error:
         print(error, file=sys.stderr)
         return 2
