@@ -15,7 +15,7 @@ import scirep_core
 from scirep_core import losses
 from scirep_core.bench.studies.tables import STUDIES
 from scirep_core.bench.suites import SUITES
-from scirep_core.book.reference.commands import commands
+from scirep_core.book.reference.usage import commands
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES

@@ -21,8 +21,8 @@ from filelock import FileLock
 from ipywidgets.embed import dependency_state, embed_data
 
 from scirep_core import book
+from scirep_core.book import reference
 from scirep_core.book.frontpage import STATE, VIEW
-from scirep_core.book.reference import api
 
 ID = "published:csfcube:CS-T3:fabs_tfidf:all"
 HEAD = "".join(f'<th scope="col">{kind}</th>' for kind in ("published", "recorded", "live")) * 4
@@ -75,11 +75,13 @@ def few_names() -> Iterator[None]:
     text = "".join(path.read_text() for path in (book.ROOT / "book").rglob("*.md") if "_run" not in path.parts)
     named = re.findall(r"\{py:obj}`(?:[^`<]*<)?scirep_core\.([\w.]+)>?`", text)
 
-    def modules(room: api.Room) -> tuple[str, ...]:
+    def modules(room: reference.Room) -> tuple[str, ...]:
         return tuple(name for name in room.modules if any(f"{one}.".startswith(f"{name}.") for one in named))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(api, "ROOMS", {slug: room._replace(modules=modules(room)) for slug, room in api.ROOMS.items()})
+        patch.setattr(
+            reference, "ROOMS", {slug: room._replace(modules=modules(room)) for slug, room in reference.ROOMS.items()}
+        )
         yield
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scirep_core.data.payloads import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Triples
 from scirep_core.data.rows import Example, FewShot, LabelText, Qrel, Signature, Triple
-from scirep_core.data.task import Task
+from scirep_core.data.task import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Task, Triples
 from scirep_core.kit.records import Paper
 from scirep_core.results import Result
 

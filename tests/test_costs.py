@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from scirep_core.bench.speed.costs import cost, counted, fusion_as_published
+from scirep_core.bench.speed.efficiency import cost, counted, fusion_as_published
 from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.trunk import counting
 from scirep_core.encoders.trunk.bert import Shape, Trunk

@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import filelock
 import numpy as np
 import pytest
 from counted import calls, peak
@@ -20,7 +21,6 @@ from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
 from scirep_core.encoders.ensemble import Ensemble, Held
 from scirep_core.encoders.hub import TransformersEncoder
 from scirep_core.encoders.vectors.embed import embed, encode, folder_of
-from scirep_core.kit import claims
 from scirep_core.kit.errors import CacheError, ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import beside, read_header
@@ -199,7 +199,7 @@ def test_a_store_that_cannot_be_written_is_one_clear_line(monkeypatch):
         with pytest.raises(CacheError, match=r"cannot write \(Permission denied\)\. .*SCIREP_HOME"):
             embed(Letters(), ["x"], "PRX")
     embed(Letters(), ["x"], "PRX")
-    monkeypatch.setattr(claims, "FileLock", refuse)
+    monkeypatch.setattr(filelock, "FileLock", refuse)
     with pytest.raises(CacheError, match="Permission denied"):
         embed(Letters(), ["x", "y"], "PRX")
 
@@ -271,7 +271,7 @@ def test_what_the_dead_left_is_removed_and_what_the_living_hold_is_not():
     dead.write_text(f'["{store_.text_hash(texts[0])}"]')
     living.write_text(f'["{store_.text_hash("somebody else")}"]')
     (folder / ".aa.shard.0a1b2c3d.part").write_text("half")
-    with claims.FileLock(living), beside(folder / "bb.shard") as part:
+    with filelock.FileLock(living), beside(folder / "bb.shard") as part:
         assert np.array_equal(embed(encoder, texts, "PRX"), expected(texts))
         assert sorted(p.name for p in folder.iterdir() if p.suffix != ".shard") == [part.name, "bb.claim"]
 

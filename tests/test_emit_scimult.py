@@ -21,7 +21,7 @@ from scirep_core.data.literature.emit.split import EVALUATION
 from scirep_core.data.literature.lexicon import FIELDS, lexicon
 from scirep_core.data.readers import maple
 from scirep_core.data.tables import json_lines, split_lines
-from scirep_core.evaluators.reference import tfidf_vectors
+from scirep_core.evaluators.inputs import tfidf_vectors
 from scirep_core.kit.records import Paper
 
 COLLECTIONS = ("scimult", "maple", "beir", "recommendation", "neighbours")

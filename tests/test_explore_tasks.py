@@ -14,10 +14,9 @@ from panel import HOSTILE, press, selection
 
 from scirep_core.data import load_task
 from scirep_core.data.inventory import TASKS
-from scirep_core.data.payloads import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Triples
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.rows import Example, LabelText, Qrel, Signature, Triple
-from scirep_core.data.task import Task
+from scirep_core.data.task import Collection, Judged, Labelled, LabelSpace, Pooled, Reviewers, Signatures, Task, Triples
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Judgement, Paper, Query
 from scirep_core.page.widgets.common import clip, encode

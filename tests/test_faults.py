@@ -27,8 +27,7 @@ from scirep_core.data.readers import beir, csfcube
 from scirep_core.evaluators.facets import read_rankings
 from scirep_core.kit.arrays import read_arrays
 from scirep_core.kit.errors import LONGEST, ConfigError, DataError, legible
-from scirep_core.kit.records import field, from_text, parse_line, read_csv
-from scirep_core.kit.settings_files import DEEPEST, LARGEST, read_yaml
+from scirep_core.kit.records import DEEPEST, LARGEST, field, from_text, parse_line, read_csv, read_yaml
 
 Doing = list[Any] | Callable[[], Any]
 DIGITS = "9" * 5000

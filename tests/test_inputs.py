@@ -14,7 +14,7 @@ from scirep_core.data.task import Judged, LabelSpace, LabelText, Qrel
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import E5, ENCODERS
 from scirep_core.encoders.ensemble import Ensemble
-from scirep_core.evaluators import reference
+from scirep_core.evaluators import inputs as reference
 from scirep_core.evaluators.inputs import QUERY, Input, inputs, prepare, vectors_of
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper

@@ -14,8 +14,8 @@ import pytest
 from small_files import contents
 from test_model_store import model, tokens
 
+from scirep_core import data as embedded
 from scirep_core.bench import score_cache
-from scirep_core.data import export as embedded
 from scirep_core.data.literature import emit
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.models.model_store import describe, finished, save_model, working

@@ -19,9 +19,9 @@ from scipy.stats import spearmanr
 from small_files import refused
 
 from scirep_core.data.literature import Dials, Ratings, facets, generate, lexicon, plans, text, write_csfcube
+from scirep_core.data.literature.facets import METHODS
 from scirep_core.data.literature.latents import KINDS, NONE
 from scirep_core.data.literature.lexicon import Choice, count, parse, spell
-from scirep_core.data.literature.pools import METHODS
 from scirep_core.data.literature.ratings import grade, relevance
 from scirep_core.data.readers.csfcube import read
 from scirep_core.evaluators.facets import oracle_rankings, per_query, random_rankings, rank_by_vectors

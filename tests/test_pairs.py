@@ -15,7 +15,7 @@ from small_files import jsonl, refused
 
 from scirep_core.cli import main
 from scirep_core.data.readers import scimult
-from scirep_core.data.readers.maple_pairs import Report, pairs
+from scirep_core.data.readers.maple import Report, pairs
 from scirep_core.data.readers.scimult import dpr_rows
 from scirep_core.data.sources import ensure
 from scirep_core.data.text import Recipe

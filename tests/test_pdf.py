@@ -14,7 +14,7 @@ import pytest
 import small_book
 
 from scirep_core.book import pdf
-from scirep_core.book.printing import contents, print_page
+from scirep_core.book.pdf import contents, print_page
 from scirep_core.kit.errors import ConfigError, DataError, ScirepError
 
 HEAD = '<html><head><link rel="stylesheet" href="{up}_static/a.css"></head><body>'

@@ -24,7 +24,8 @@ from sklearn.svm import LinearSVC, LinearSVR
 from scirep_core.bench.given import as_mapping
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.task import Example, FewShot, Labelled, Task
-from scirep_core.evaluators.probes import few_shot, linear_fit, probe_search, sound_probes
+from scirep_core.evaluators import probes
+from scirep_core.evaluators.probes import probe_search, sound_probes
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import Result
 
@@ -316,10 +317,10 @@ def test_fits_are_liblinears_at_convergence(seed, n, dim, cost):
     y[:2] = [[1], [-1]]  # both kinds in every column
     mask = rng.random((n, 3)) < 0.8
     mask[:2] = True
-    rows = linear_fit.with_constant(x)
+    rows = sound_probes.with_constant(x)
     tube = {"loss": "squared_epsilon_insensitive", "epsilon": 0.1}
     for loss, kind, more in (("hinge", LinearSVC, {}), ("tube", LinearSVR, tube)):
-        found, unfinished = linear_fit.fit(rows, y, mask, np.full(3, cost), loss)
+        found, unfinished = sound_probes.fit(rows, y, mask, np.full(3, cost), loss)
         assert unfinished == 0
         for k in range(3):
             machine = kind(C=cost, dual=False, tol=1e-10, max_iter=10**5, **more)
@@ -329,7 +330,7 @@ def test_fits_are_liblinears_at_convergence(seed, n, dim, cost):
 
 
 def test_a_fit_that_does_not_converge_is_said(monkeypatch):
-    monkeypatch.setattr(linear_fit, "STEPS", 1)
+    monkeypatch.setattr(sound_probes, "STEPS", 1)
     assert "fits that did not converge" in scored(data(0), "f1_macro", "sound")["test"].note
 
 
@@ -359,9 +360,9 @@ def test_what_a_setting_draws_is_counted_not_multiplied():
         ("paper", {0: 32, 1: 32}, 16, (16, 0, 2)),
         ("paper", {0: 20, 1: 20}, 64, None),
     ):
-        assert few_shot.drawn(labelled(counts_, size), FewShot(size, 4), protocol, 0) == wanted
+        assert probes.drawn(labelled(counts_, size), FewShot(size, 4), protocol, 0) == wanted
     row = Result("made/few", "24-shot", "f1_macro", "sound", 50.0, 3, encoder="e", note="five repeats")
-    told = few_shot.with_drawn(row, labelled({0: 50, 1: 30}, 24))
+    told = probes.with_drawn(row, labelled({0: 50, 1: 30}, 24))
     assert told.note == "five repeats; 48 examples drawn, 0 of 2 classes short"
-    assert few_shot.drawn_in(told) == (48, 0, 2) and few_shot.drawn_in(row) is None
-    assert few_shot.with_drawn(told, labelled({0: 50}, 5)) == told  # another setting's task
+    assert probes.drawn_in(told) == (48, 0, 2) and probes.drawn_in(row) is None
+    assert probes.with_drawn(told, labelled({0: 50}, 5)) == told  # another setting's task

@@ -24,7 +24,7 @@ from pybtex.database import parse_file, parse_string
 import scirep_core
 from scirep_core.bench.suites import SUITES
 from scirep_core.book import reference
-from scirep_core.book.reference import api, cite, commands, prose, schema, settings
+from scirep_core.book.reference import cite, prose, schema, usage
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.folder import write_folder
 from scirep_core.data.manifests import list_manifests, load_manifest
@@ -70,7 +70,7 @@ def page(written: Path, name: str) -> str:
 # ---- the library ----------------------------------------------------------------------------------------------------
 
 
-MODULES = {f"scirep_core.{name}": slug for slug, room in api.ROOMS.items() for name in room.modules}
+MODULES = {f"scirep_core.{name}": slug for slug, room in reference.ROOMS.items() for name in room.modules}
 
 
 def test_what_pages_name_and_chapters_import_is_described() -> None:
@@ -130,13 +130,13 @@ def test_a_part_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_edit_of_what_is_described_is_an_edit_of_the_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = api.sources()
+    before = reference.sources()
     assert set(before) >= {"data/__init__.py", "training/losses.py"} and len(before) == len(MODULES)
     shutil.copytree(PACKAGE, tmp_path / "copy")
-    monkeypatch.setattr(api, "PACKAGE", tmp_path / "copy")
-    assert api.sources() == before
+    monkeypatch.setattr(reference, "PACKAGE", tmp_path / "copy")
+    assert reference.sources() == before
     (tmp_path / "copy" / "training" / "losses.py").write_text("edited")
-    assert {file for file, hashed in api.sources().items() if hashed != before[file]} == {"training/losses.py"}
+    assert {file for file, hashed in reference.sources().items() if hashed != before[file]} == {"training/losses.py"}
 
 
 # ---- the command line -----------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_every_command_has_its_help_on_the_page(written: Path, scirep: Scirep) -
         assert own, f"scirep {words} has no example"
         used = {part.partition("=")[0] for line in own for part in line if part.startswith("--")}
         assert {option for option in used if option not in section} == set(), words
-    assert set(commands.JSON) == {words for words, section in sections.items() if "| `--json` |" in section}
+    assert set(usage.JSON) == {words for words, section in sections.items() if "| `--json` |" in section}
 
 
 def test_json_is_what_the_page_says(scirep: Scirep, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_json_is_what_the_page_says(scirep: Scirep, tmp_path: Path) -> None:
     }  # fmt: skip
     for words, given in calls.items():
         code, out, _ = scirep(*words.split(), *given, "--json")
-        told, printed = json.loads(out), commands.JSON[words]
+        told, printed = json.loads(out), usage.JSON[words]
         assert code == {"check": 1, "submit": 2}.get(words, 0) or words == "edition"  # of a checkout at work
         assert isinstance(told, list if printed.shape == "array" else dict), words
         first = told[0] if isinstance(told, list) else told
@@ -284,7 +284,7 @@ def test_every_collection_is_listed_with_its_licence(written: Path) -> None:
 
 
 def test_every_environment_variable_is_known() -> None:
-    known = {name: one for one in settings.VARIABLES for name in one.names}
+    known = {name: one for one in usage.VARIABLES for name in one.names}
     asked: set[str] = set()
     for path in PACKAGE.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
@@ -302,22 +302,22 @@ def test_readme_says_the_same_of_your_variables() -> None:
     table = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Settings")[2].partition("\n## ")[0]
     rows = [re.split(r" ?\| ?", line.strip("| ")) for line in table.splitlines() if line.startswith("| `")]
     said = {tuple(re.findall(r"`(\w+)`", names)): meaning for names, meaning in rows}
-    assert said == {one.names: one.meaning for one in settings.VARIABLES if one.whose == "you"}
+    assert said == {one.names: one.meaning for one in usage.VARIABLES if one.whose == "you"}
 
 
 def test_every_key_of_a_training_has_a_meaning(written: Path) -> None:
     text = page(written, "reference/configuration")
-    assert {field.name for field in dataclasses.fields(TrainFile)} == {"out", *settings.SECTIONS}
+    assert {field.name for field in dataclasses.fields(TrainFile)} == {"out", *usage.SECTIONS}
     for section, held in {"model": ModelConfig, "data": DataConfig, "train": TrainConfig}.items():
-        rows = {name: rest for name, *rest in settings.settings(section)}
+        rows = {name: rest for name, *rest in usage.settings(section)}
         assert set(rows) == {field.name for field in dataclasses.fields(held)}
         for name, (_, default, _, meaning) in rows.items():
             value = getattr(held(), name)
             assert meaning, f"{section}.{name} has no meaning"
             assert json.loads(default) == (list(value) if isinstance(value, tuple) else value)
             assert f"| `{name}` |" in text
-    known = {field.name for held in settings.SECTIONS.values() for field in dataclasses.fields(held)}
-    assert set(settings.MEANINGS) <= {"out", *known}
+    known = {field.name for held in usage.SECTIONS.values() for field in dataclasses.fields(held)}
+    assert set(usage.MEANINGS) <= {"out", *known}
 
 
 def test_every_parameter_of_every_chapter_is_listed(written: Path) -> None:
@@ -439,5 +439,5 @@ def test_a_page_is_cited_with_the_papers_it_reproduces() -> None:
 def test_the_reference_is_a_part_of_its_own() -> None:
     files = [entry["file"] for entry in reference.contents()["chapters"]]
     rooms = [entry["file"] for entry in reference.contents()["chapters"][0]["sections"]]
-    assert files == [*reference.PAGES, "glossary"] and rooms == [f"reference/{slug}" for slug in api.ROOMS]
+    assert files == [*reference.PAGES, "glossary"] and rooms == [f"reference/{slug}" for slug in reference.ROOMS]
     assert {f"reference/{p.stem}" for p in (BOOK / "reference").glob("*.md")} == set(reference.PAGES)

@@ -23,7 +23,7 @@ import pytest
 import small_book
 
 from scirep_core import book
-from scirep_core.book.reference import api
+from scirep_core.book import reference
 from scirep_core.results import read_results, stored
 from scirep_core.results.published import everything
 
@@ -225,9 +225,9 @@ def test_every_number_shown_is_one_that_explain_knows(built_book: Path) -> None:
 
 def test_every_name_of_the_library_has_its_place(built_book: Path) -> None:
     """The book builds without a warning, so each name that a page uses has its anchor; here: each public name has one."""
-    texts = {slug: (built_book / "reference" / f"{slug}.html").read_text(encoding="utf-8") for slug in api.ROOMS}
+    texts = {slug: (built_book / "reference" / f"{slug}.html").read_text(encoding="utf-8") for slug in reference.ROOMS}
     seen = 0
-    for slug, room in api.ROOMS.items():
+    for slug, room in reference.ROOMS.items():
         for name in (f"scirep_core.{module}" for module in room.modules):
             assert f'id="module-{name}"' in texts[slug]
             for attribute, value in vars(importlib.import_module(name)).items():

@@ -16,7 +16,7 @@ from scirep_core import evaluate
 from scirep_core.bench.systems import RANKING, System, load_system
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import ENCODERS, aspire, hub, lexical, load_encoder
-from scirep_core.evaluators import reference
+from scirep_core.evaluators import inputs as reference
 from scirep_core.evaluators.facets import facet_systems
 from scirep_core.evaluators.facets.facet_systems import SYSTEMS, rank, resolve
 from scirep_core.evaluators.inputs import vectors_of

@@ -13,7 +13,7 @@ import yaml
 
 from scirep_core import cli
 from scirep_core.book.explain import recompute
-from scirep_core.book.reference.settings import chapters
+from scirep_core.book.reference.usage import chapters
 from scirep_core.page.parameters import resolve
 from scirep_core.results import stored
 

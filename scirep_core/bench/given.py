@@ -307,18 +307,17 @@ def _of_arrays(path: Path) -> tuple[list[Any], NDArray[Any]]:
 
 
 def _of_rows(path: Path) -> dict[str, NDArray[np.float64]]:
-    """Read `paper_id` (or `doc_id`) and `embedding` from rows of any form that `hub.rows` knows."""
     found: dict[str, NDArray[np.float64]] = {}
     first = 0
-    for _, line, row in hub.rows([path], {"paper_id|doc_id": (str, int), "embedding": list}):
+    for row in hub.rows([path], {"paper_id|doc_id": (str, int), "embedding": list}):
         name, values = str(row["paper_id"]), row["embedding"]
         if name in found:
-            raise DataError(path, line, f"id {name} is there twice", "Keep one vector per id")
+            raise row.wrong(f"id {name} is there twice", "Keep one vector per id")
         if not values or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            raise DataError(path, line, f"embedding of {name} is not a list of numbers")
+            raise row.wrong(f"embedding of {name} is not a list of numbers")
         first = first or len(values)
         if len(values) != first:
-            raise DataError(path, line, f"embedding of {name} has {len(values)} numbers, the first has {first}")
+            raise row.wrong(f"embedding of {name} has {len(values)} numbers, the first has {first}")
         found[name] = np.array(values, dtype=np.float64)
     return found
 

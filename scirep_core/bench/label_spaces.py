@@ -15,6 +15,7 @@ from typing import cast
 from scirep_core.data import load_task
 from scirep_core.data.manifests import fetch
 from scirep_core.data.readers.samples import mesh_terms
+from scirep_core.data.rows import classes
 from scirep_core.data.task import Labelled, LabelSpace, LabelText, Task
 from scirep_core.evaluators.labels import matcher
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
@@ -57,7 +58,7 @@ def label_space(
     gold = {}
     for split in data.splits.values():
         for paper, label in split:
-            held = [i for i, on in enumerate(label) if on] if isinstance(label, tuple) else [int(label)]
+            held = classes(label)
             lost = next((data.label_names[i] for i in held if data.label_names[i] not in by_name), None)
             if lost is not None:
                 reason = f"class {lost!r} is not among the {len(texts)} label texts"

@@ -31,6 +31,7 @@ from scirep_core.data.open.tasks import OPEN
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.evaluators.facets.facet_systems import HERE
 from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.records import grouped
 from scirep_core.results import PRINT, ROOT, Result, anchor, read_results
 from scirep_core.results.metrics import ACCEPTED, FACET_METRICS
 from scirep_core.results.published import WHATS as PRINTED_WHATS
@@ -322,10 +323,7 @@ def _order(row: Row) -> tuple[object, ...]:
 
 def cells(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
     """Return rows by cell, in the order given."""
-    found: dict[Cell, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.cell, []).append(row)
-    return found
+    return grouped(rows, lambda row: row.cell)
 
 
 def ranks(rows: Sequence[Row]) -> list[int | None]:

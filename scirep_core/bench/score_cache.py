@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scirep_core.data.task import Task, Triples
-from scirep_core.kit import claims
+from scirep_core.kit import store
 from scirep_core.kit.errors import CacheError, DataError
 from scirep_core.kit.store import home, read_shard, sha256_bytes, sha256_file, stable_hash, write_shard
 from scirep_core.results import Result, code_of, from_json, version
@@ -39,7 +39,7 @@ CODE = (
     "bench/given.py", "bench/scoring.py", "bench/systems.py",
 )  # fmt: skip
 """Left out: what brings or invents files (literature, manifests, download, unpack: the files' hash has it), what comes after
-the rows (suites, comparison: averages are not kept), and what only moves bytes about (claims, encoding, errors, progress)."""
+the rows (suites, comparison: averages are not kept), and what only moves bytes about (encoding, errors, progress)."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pytrec_eval-terrier", "rank-bm25", "POT", "torch", "transformers",
              "tokenizers", "adapters")  # fmt: skip
 Key = dict[str, Any]
@@ -119,7 +119,6 @@ def read(key: Key) -> list[Result] | None:
 
 
 def _belongs(row: Result, key: Key) -> bool:
-    """Return whether a row is of the task and the data that a key is of."""
     return [row.task, row.data_hash] == [key["task"][0], key["task"][3]]
 
 
@@ -135,4 +134,4 @@ def write(key: Key, rows: Sequence[Result]) -> None:
 
 def held(key: Key, wait: bool) -> AbstractContextManager[bool]:
     """Hold the right to compute the rows of a key; gives False where another process has it and `wait` is not asked."""
-    return claims.held(path_of(key).with_suffix(".lock"), wait)
+    return store.held(path_of(key).with_suffix(".lock"), wait)

@@ -40,7 +40,7 @@ from scirep_core.data.task import Task
 from scirep_core.evaluators import EVALUATORS, facets
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.evaluators.rows import sentence
-from scirep_core.kit.errors import ConfigError, DataError, NumericError, ScirepError, nearest
+from scirep_core.kit.errors import ConfigError, DataError, NumericError, ScirepError, check_name, nearest
 from scirep_core.kit.formats import PROTOCOLS, Protocol
 from scirep_core.results import Result
 from scirep_core.results.metrics import FACET_METRICS, check_metrics, parse
@@ -89,8 +89,7 @@ def evaluate(
     """
     if on_missing not in ("error", "drop"):
         raise ConfigError(f"on_missing must be error or drop, not {on_missing!r}")
-    if protocol not in PROTOCOLS:
-        raise ConfigError(f"unknown protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
+    check_name("protocol", protocol, PROTOCOLS)
     if on_missing == "drop" and protocol == "sound":
         raise ConfigError("the sound protocol demands full coverage; on_missing drop goes with protocol paper")
     if protocol == "sound" and not intercept:
@@ -128,7 +127,6 @@ def evaluate(
 
 
 def _modelled(task: FacetCollection | Task, model: Any, protocol: Protocol) -> tuple[Vectors, str, dict[str, str]]:
-    """Return the vectors of a model, its name, and what it read."""
     if given.is_encoder(model):
         return given.by_encoder(task, model, protocol), model.name, model.recipe.reads
     own = given.as_model(model)
@@ -172,8 +170,7 @@ def named_vectors(task: Task, name: str, seed: int) -> dict[str, NDArray[np.floa
 
 def named_rankings(task: FacetCollection, name: str, seed: int) -> facets.Rankings:
     """Return the rankings called `oracle` or `random` of a faceted collection. Raises ConfigError for other names."""
-    if name not in ("oracle", "random"):
-        raise ConfigError(f"unknown vectors {name!r}; {nearest(name, ('oracle', 'random'))}, or a file")
+    check_name("vectors", name, ("oracle", "random"), ", or a file")
     return facets.oracle_rankings(task) if name == "oracle" else facets.random_rankings(task, seed)
 
 
@@ -197,7 +194,6 @@ def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:
 
 
 def _coverage(row: Result, full: FacetCollection, part: FacetCollection) -> Result:
-    """Say in a row how much of the task it covers."""
     task = row.task.partition("/")[2]
     folds = [facets.SPLIT_FOLDS[row.split]]
     queries = {q for names in folds for fold in names for q in full.splits[task][fold]}
@@ -305,7 +301,6 @@ def attempt(
 
 
 def _failed(failed: dict[str, Exception], task: Task, error: Exception) -> None:
-    """Note that a task failed, beside others of its name."""
     label, number = task.name, 1
     while label in failed:
         number += 1

@@ -59,7 +59,6 @@ def _texts(shelf: Shelf, task: Task, fields: tuple[str, ...] = ("title", "abstra
 
 
 def _corpus(shelf: Shelf) -> list[str]:
-    """Return every text of the tasks once, in a fixed order."""
     return shelf.once(("corpus",), lambda: sorted({t for task in shelf.tasks for t in _texts(shelf, task).values()}))
 
 
@@ -97,7 +96,6 @@ def _lsa(shelf: Shelf, dims: int) -> Callable[[Task], Vectors]:
 
 
 def _encoder(shelf: Shelf, name: str, title_only: bool = False, **more: Any) -> Callable[[Task], Vectors]:
-    """Return an encoder by name, through the vector store."""
     encoder = load_encoder(name, **more)
 
     def seen(task: Task) -> Task:

@@ -137,7 +137,6 @@ def _at_hand(task: str, source: str, papers: int, seed: int) -> Task | FacetColl
 
 
 def _names(row: Result) -> Iterator[tuple[str, str]]:
-    """Yield (reason, remedy) for what is no name of ours."""
     known = [*SPECS, *SAMPLES, *VERSIONS]
     if row.task not in known:
         yield f"unknown task {row.task!r}", f"{nearest(row.task, known)}. The leaderboard holds tasks of the inventory"
@@ -171,7 +170,6 @@ def _split_fits(row: Result) -> bool:
 
 
 def _numbers(row: Result) -> Iterator[tuple[str, str]]:
-    """Yield (reason, remedy) for a value, an interval or a count that cannot be."""
     least, most = RANGES.get(row.metric, (0.0, 100.0))
     value, low, high = row.value, row.low, row.high
     if not least <= value <= most:
@@ -188,7 +186,6 @@ def _numbers(row: Result) -> Iterator[tuple[str, str]]:
 
 
 def _system(row: Result) -> Iterator[tuple[str, str]]:
-    """Yield (reason, remedy) for a system that cannot be told from others."""
     name = row.encoder
     if not name or not name.isprintable() or len(name) > 100 or name[0] in "=+-@ <":
         yield f"encoder = {name!r:.120}", "Name the system in up to 100 printable characters, a letter or digit first"
@@ -241,7 +238,6 @@ def _place(row: Result) -> tuple[object, ...]:
 
 
 def _average(line: Line, lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
-    """Yield (reason, remedy) where an average is not that of the rows beside it."""
     row = line.row
     alike = [one.row for one in lines if one.row.task in SPECS
              and (one.row.encoder, one.row.protocol, one.row.source) == (row.encoder, row.protocol, row.source)]  # fmt: skip

@@ -37,7 +37,7 @@ from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import PAPERS, check_size
 from scirep_core.data.task import Task
-from scirep_core.kit.errors import ConfigError, ScirepError, nearest
+from scirep_core.kit.errors import ConfigError, ScirepError, nearest, some_of
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
@@ -284,7 +284,6 @@ def averages(
 
 
 def _splits(wanted: Sequence[Unit]) -> dict[str, tuple[Unit, ...]]:
-    """Return the units of every split of an average, in the order rows are given."""
     found: dict[str, list[Unit]] = {part: [] for part in dict.fromkeys(unit.part for unit in wanted)}
     found |= {name: [] for name in ("all", *FORMATS)}
     for unit in wanted:
@@ -293,15 +292,14 @@ def _splits(wanted: Sequence[Unit]) -> dict[str, tuple[Unit, ...]]:
     return {name: tuple(inside) for name, inside in found.items()}
 
 
-def _lacking(wanted: Sequence[Unit], missing: Mapping[str, Sequence[tuple[str, str]]], most: int = 8) -> str:
-    """Return what is missing: a unit's name, with the settings it lacks where it has others."""
+def _lacking(wanted: Sequence[Unit], missing: Mapping[str, Sequence[tuple[str, str]]]) -> str:
     labels = []
     for unit in wanted:
         lacks = missing.get(unit.name, ())
         if lacks:
             some = f" ({', '.join(split for split, _ in lacks)})" if len(lacks) < len(unit.members) else ""
             labels.append(unit.name.removeprefix("scirepeval/").removeprefix("open/") + some)
-    return ", ".join(labels[:most]) + (f" and {len(labels) - most} more" if len(labels) > most else "")
+    return some_of(labels, 8)
 
 
 def _one_system(rows: Sequence[Result]) -> dict[tuple[str, str, str], Result]:
@@ -341,7 +339,6 @@ SAME: dict[str, Callable[[Result], Any]] = {
 
 
 def _mean(drawn: Sequence[Replicates | None]) -> Replicates | None:
-    """Return the mean draw by draw; None unless all have as many draws."""
     there = [one for one in drawn if one is not None]
     if len(there) < len(drawn) or len({len(one) for one in there}) != 1:
         return None
@@ -352,7 +349,6 @@ def _average(
     task: str, split: str, there: Mapping[str, Result], lacking: Sequence[Unit],
     missing: Mapping[str, Sequence[tuple[str, str]]], found: Rows,
 ) -> Result:  # fmt: skip
-    """Return one average of the units that are there."""
     tasks = {name.partition(":")[0] for name in there}
     rows = [row for (name, _, _), row in found.items() if name in tasks]
     one = rows[0]

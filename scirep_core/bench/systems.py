@@ -26,7 +26,7 @@ from scirep_core.bench.given import SUFFIXES, Given, given, is_encoder, of_model
 from scirep_core.data.task import LabelSpace, Pooled, Task, TaskType
 from scirep_core.encoders import ENCODERS, SENTENCES, Encoder, aspire, lexical, load_encoder
 from scirep_core.encoders.ensemble import members
-from scirep_core.evaluators import inputs, pairs, reference
+from scirep_core.evaluators import inputs, pairs
 from scirep_core.evaluators.inputs import Progress, Vectors
 from scirep_core.evaluators.pairs import PairScorer
 from scirep_core.kit.errors import ConfigError, UnknownName, nearest
@@ -96,7 +96,7 @@ class System:
         if self.encoder is not None:
             return inputs.vectors_of(task, self.encoder, protocol, progress)
         if self.name == "tfidf" and not isinstance(task.payload, LabelSpace | Pooled):
-            return reference.tfidf_vectors(task, protocol=protocol)
+            return inputs.tfidf_vectors(task, protocol=protocol)
         if self.name in LEXICAL:
             texts = {key: one.text for key, one in inputs.inputs(task, SENTENCES, protocol).items()}
             return (lexical.bm25_scorer if self.name == "bm25" else lexical.tfidf_scorer)(task, texts)
@@ -124,7 +124,7 @@ def load_system(name: str) -> System:
     if name in BOUNDS:
         return System(name, name)
     if name == "tfidf":
-        return System(name, stable_hash(["tfidf", reference.MOST_WORDS, list(SENTENCES)])[:16])
+        return System(name, stable_hash(["tfidf", inputs.MOST_WORDS, list(SENTENCES)])[:16])
     if name == "bm25":
         settings = [lexical.K1, lexical.B, lexical.EPSILON, list(SENTENCES)]
         return System(name, stable_hash(["bm25 per task", *settings])[:16])
@@ -136,13 +136,15 @@ def load_system(name: str) -> System:
     try:
         encoder = load_encoder(name)
     except UnknownName as error:
+        if error.kind != "encoder":
+            raise
         parts = [part.strip() for part in re.split(r"\+\+?", name)]
         alone = next((part for part in parts if part in (*BOUNDS, *LEXICAL) or is_sentence_matcher(part)), None)
         if len(parts) > 1 and alone:
             raise ConfigError(
                 f"{name!r}: + and ++ join encoders, and {alone} is none; {nearest(alone, ENCODERS)}, a folder, or a hub name"
             ) from None
-        if error.kind != "encoder" or error.name != name:  # of a part, which it names
+        if error.name != name:  # of a part, which it names
             raise
         raise UnknownName("system", name, known, ", a folder, or a hub name org/model") from None
     return System(name, encoder.fingerprint, encoder)

@@ -202,7 +202,6 @@ def _fill(text: str, page: Path, found: list[Chapter], rows: list[coverage.Exhib
 
 
 def _place(section: str) -> str:
-    """Return where in its paper a chapter belongs, in words; nothing of a chapter that is in none."""
     if section == OWN or not section:
         return ""
     many = re.match(r"[\d.]+(?:, | and )\d", section)
@@ -337,9 +336,8 @@ def excerpts(site: Path) -> None:
 
 
 def _fingerprint(source: Path, config: Path) -> str:
-    """Hash everything the pages depend on: the assembled folder, the code it describes, configuration, lock, builder."""
     files = {p.relative_to(source).as_posix(): sha256_file(p) for p in sorted(source.rglob("*")) if p.is_file()}
-    files |= reference.api.sources()
+    files |= reference.sources()
     outside = {p.name: sha256_file(p) for p in (config, ROOT / "requirements.lock", Path(__file__)) if p.is_file()}
     builders = ("jupyter-book", "Sphinx", "myst-nb", "sphinx-book-theme")
     versions = {name: importlib.metadata.version(name) for name in builders}

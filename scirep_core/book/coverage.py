@@ -239,7 +239,6 @@ def _badge(state: str, strong: bool = True) -> str:
 
 
 def _counts(rows: Sequence[Exhibit]) -> str:
-    """Return the picture of states by paper, and the table with the same numbers."""
     tally = {slug: Counter(row.state for row in rows if row.paper == slug) for slug in PAPERS}
 
     def line(name: str, counts: Counter[str], kind: str = "") -> str:
@@ -259,7 +258,6 @@ def _counts(rows: Sequence[Exhibit]) -> str:
 
 
 def _bars(tally: Mapping[str, Counter[str]]) -> str:
-    """Return stacked bars as SVG: one a paper, its name above, the counts below."""
     width, block = 360.0, 46
     unit = width / max(max(counts.total() for counts in tally.values()), 1)
     said = []
@@ -294,7 +292,6 @@ def _form() -> str:
 
 
 def _paper(slug: str, name: str, rows: Sequence[Exhibit], chapters: Mapping[str, Shown]) -> str:
-    """Return one paper: heading and table."""
     body = [_row(row, chapters) for row in rows if row.paper == slug]
     heads = "".join(
         f'<th scope="col">{head}</th>' for head in ("id", "exhibit and state", "chapter and numbers", "note")
@@ -316,7 +313,6 @@ def _row(row: Exhibit, chapters: Mapping[str, Shown]) -> str:
 
 
 def _where(row: Exhibit, name: str, chapter: Shown) -> str:
-    """Return the link to a chapter, the printed numbers of the exhibit it shows, and its rows of ours."""
     links = []
     for exhibit in row.carried_by:
         if anchors := chapter.numbers.get(exhibit, ()):

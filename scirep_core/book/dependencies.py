@@ -117,7 +117,6 @@ class _Library:
         return found | self.references(tree, self.name, strings=True)  # made some other way: take all it mentions
 
     def _absolute(self, dotted: str, module: str) -> str:
-        """Resolve leading dots against the module that holds them."""
         level = len(dotted) - len(dotted.lstrip("."))
         if not level or not module:
             return dotted

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from scirep_core.bench.submissions import objects
 from scirep_core.kit.errors import ConfigError, DataError
-from scirep_core.kit.records import read_jsonl
+from scirep_core.kit.records import grouped, read_jsonl
 from scirep_core.kit.store import sha256_file
 from scirep_core.results import Result, from_json
 
@@ -139,7 +139,7 @@ def compare_rows(
     only: tuple[list[str], list[str]] = ([], [])
     twice: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     for name in dict.fromkeys((*a, *b)):
-        left, right = (_by_id(side.get(name, ())) for side in (a, b))
+        left, right = (grouped(side.get(name, ()), lambda held: held.row.id) for side in (a, b))
         for side, known in zip(twice, (left, right), strict=True):
             side.update({number: len(held) for number, held in known.items() if len(held) > 1})
         for number in dict.fromkeys((*left, *right)):
@@ -195,13 +195,6 @@ def _short(field: str) -> str:
     return ".".join(re.findall(r"\['(.*?)'\]", field)) or field
 
 
-def _by_id(rows: Sequence[Held]) -> dict[str, list[Held]]:
-    found: dict[str, list[Held]] = {}
-    for held in rows:
-        found.setdefault(held.row.id, []).append(held)
-    return found
-
-
 def _pairs(
     a: list[Held], b: list[Held], tolerance: float
 ) -> tuple[list[tuple[Held, Held]], tuple[list[Held], list[Held]]]:
@@ -230,13 +223,11 @@ def _kind(path: Path) -> str:
 
 
 def _printed(path: Path) -> bool:
-    """Whether a file is an array of rows, as `scirep score --json` prints them."""
     with path.open("rb") as file:
         return path.suffix == ".json" and file.read(256).lstrip().startswith(b"[")
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """Return the result files of a folder by chapter: `csfcube/errors`, whether it is .jsonl, .jsonl.gz or .data/rows.jsonl."""
     found: dict[str, Path] = {}
     for path in sorted(p for suffix in ROWS for p in folder.rglob(f"*{suffix}")):
         place = path.relative_to(folder)
@@ -252,7 +243,6 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _matched(a: Path, b: Path) -> tuple[dict[str, list[Held]], dict[str, list[Held]]]:
-    """Read both sides, files by a name that they share."""
     left, right = ({path.name: path} if path.is_file() else _files(path) for path in (a, b))
     if a.is_file() and b.is_dir():
         right = {a.name: right[_within(a, right, b)]}
@@ -267,7 +257,6 @@ def _matched(a: Path, b: Path) -> tuple[dict[str, list[Held]], dict[str, list[He
 
 
 def _within(path: Path, many: Mapping[str, Path], folder: Path) -> str:
-    """Return the file of a folder that holds the chapter of a single file."""
     chapters = {held.row.chapter for held in _held(path)}
     fits = [name for name in many if any(name == c or name.endswith(f"/{c}") for c in chapters if c)]
     if len(fits) != 1 and len(many) == 1:
@@ -294,7 +283,6 @@ def _held(path: Path) -> Iterator[Held]:
 
 
 def _sites(a: Path, b: Path, tolerance: float, everything: bool) -> Found:
-    """Compare two built sites file by file, result rows as rows."""
     left, right = (_listed(site) for site in (a, b))
     both = [name for name in left if name in right]
     of_rows = [name for name in both if name.endswith(ROWS)]
@@ -307,7 +295,6 @@ def _sites(a: Path, b: Path, tolerance: float, everything: bool) -> Found:
 
 
 def _listed(site: Path) -> dict[str, Path]:
-    """Return the files of a site that are not hidden, by their path in it."""
     paths = {p.relative_to(site): p for p in sorted(site.rglob("*")) if p.is_file()}
     return {name.as_posix(): path for name, path in paths.items() if not _hidden(name)}
 
@@ -317,7 +304,6 @@ def _hidden(name: Path) -> bool:
 
 
 def _parted(a: Path, b: Path, name: str) -> Parted | None:
-    """Return where two files part; None if they do not."""
     if a.stat().st_size == b.stat().st_size and sha256_file(a) == sha256_file(b):
         return None
     try:

@@ -103,14 +103,12 @@ def _of_study(row: Result) -> str:
 
 
 def _suite_of(row: Result) -> str:
-    """Return the suite whose average a row is; of other rows the task."""
     from scirep_core.bench.suites import AVERAGED, AVERAGES
 
     return next((suite for suite, (version, _) in AVERAGED.items() if AVERAGES[version] == row.task), row.task)
 
 
 def _of_submission(row: Result) -> str:
-    """Return the command for a submitted row, for who has the system of that name."""
     words = [f"scirep score {_suite_of(row)} --encoder {shlex.quote(row.encoder)} --protocol {row.protocol}"]
     words += ["--source real"] if row.source == "real" and not row.task.startswith("sample/") else []
     if row.source == "embedded":

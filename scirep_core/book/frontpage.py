@@ -87,7 +87,6 @@ BOARD = "beyond/leaderboard"
 
 
 def _answer(executed: Path, page: str) -> dict[str, Any]:
-    """Return the lines of the answer that a chapter opens with, by role; none of a chapter without one."""
     from scirep_core.page.blocks import ANSWER
 
     path = executed / f"{page}.data" / ANSWER
@@ -255,8 +254,6 @@ def _line(
 
 
 def _drawn(printed: float, ours: Result, live: Result | None, floor: Result | None, ceiling: Result | None) -> str:
-    """Return the three as marks on one scale from 0 to 100, in the book's marks."""
-
     def x(value: float) -> float:
         return 110 + 5.1 * value
 

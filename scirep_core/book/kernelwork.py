@@ -123,13 +123,11 @@ def _own_kernel() -> None:
 
 
 def _started(notebook: Any) -> list[Any]:
-    """Code cells that were started; papermill's status alone calls every cell completed after a death."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
     return [cell for cell in code if cell.metadata.get("papermill", {}).get("start_time")]
 
 
 def _count(notebook: Any, broken: int = 0) -> dict[str, int]:
-    """How many code cells ran to their end, of how many; `broken`: started ones that did not."""
     total = sum(cell.cell_type == "code" and bool(cell.source.strip()) for cell in notebook.cells)
     return {"cells": max(0, len(_started(notebook)) - broken), "total": total}
 

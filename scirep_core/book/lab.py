@@ -115,7 +115,6 @@ class Panel:
 
 
 def _cell() -> int | None:
-    """Return the number of the notebook cell that runs, None outside a notebook."""
     from IPython import get_ipython
 
     shell: Any = get_ipython()

@@ -9,7 +9,7 @@ components are kept, the reason of a rerun can be told: `library changed: result
 
 Publishing is a rename of one complete folder into a journal (`.ready`), from which the three paths are installed; a
 runner killed in between is completed by the next one. Whatever is unfinished lies in a staging folder that its runner
-claims (`kit/claims.py`), so that the next runner can tell the dead from the living.
+claims (`kit/store.py`), so that the next runner can tell the dead from the living.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ from scirep_core import results
 from scirep_core.book.dependencies import library_files
 from scirep_core.data.manifests.files import manifest_folder
 from scirep_core.data.perturbations.linguistics import at_hand
-from scirep_core.kit.claims import held, living
-from scirep_core.kit.errors import CacheError, ConfigError, nearest
+from scirep_core.kit.errors import CacheError, ConfigError, nearest, some_of
 from scirep_core.kit.records import read_json
-from scirep_core.kit.store import beside, sha256_file, stable_hash, write_json
+from scirep_core.kit.store import beside, held, living, sha256_file, stable_hash, write_json
 from scirep_core.page.parameters import Parameter, chapter_name, read_notebook, read_parameters, resolve
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -208,14 +207,13 @@ def _difference(kind: str, before: Mapping[str, Any], now: Mapping[str, Any]) ->
     names = [n for n in (*now, *(b for b in before if b not in now)) if before.get(n, absent) != now.get(n, absent)]
     if not names:
         return ""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     if kind == "parameter":
-        return ", ".join(f"parameter {n} {_short(before, n)} -> {_short(now, n)}" for n in names[:3]) + more
+        return some_of((f"parameter {n} {_short(before, n)} -> {_short(now, n)}" for n in names), 3)
     if kind == "python":
         return f"python {before.get('version')} -> {now.get('version')}"
     if kind in ("lock", "notebook", "profile"):
         return f"{kind} changed"
-    return f"{kind} changed: {', '.join(names[:3])}{more}"
+    return f"{kind} changed: {some_of(names, 3)}"
 
 
 def _short(values: Mapping[str, Any], name: str) -> str:
@@ -353,7 +351,6 @@ def _made(folder: Path) -> Path:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a staging folder and the folder of sockets it points to."""
     sockets = folder / "sockets"
     if sockets.is_symlink() and sockets.readlink().name.startswith("scirep-"):
         shutil.rmtree(sockets.readlink(), ignore_errors=True)

@@ -213,7 +213,6 @@ def _cores() -> int:
 
 @contextmanager
 def _stoppable(say: Say) -> Iterator[None]:
-    """Turn Ctrl-C into the exit code of an interrupted command."""
     try:
         yield
     except KeyboardInterrupt:
@@ -222,7 +221,6 @@ def _stoppable(say: Say) -> Iterator[None]:
 
 
 def _locate(notebook: Path, places: Places) -> Path:
-    """Return the file meant: a path, or the name of a chapter such as `csfcube/baselines`."""
     if Path(notebook).is_file():
         return Path(notebook)
     named = places.notebooks / Path(notebook).with_suffix(".ipynb")

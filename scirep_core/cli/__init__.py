@@ -131,7 +131,6 @@ def explain(
 
 
 def _tell_quietly(*errors: str) -> None:
-    """Print what the runner would have said among its progress."""
     for error in errors if is_hushed() else ():
         warn(error)
 

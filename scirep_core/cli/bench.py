@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -42,7 +41,8 @@ def bench(
     machine's matrix products allow. The ratio is a property of the machine as much as of the code. Measure an idle one.
     """
     from scirep_core.bench.speed import race
-    from scirep_core.kit.store import home, write_text
+    from scirep_core.kit.store import home
+    from scirep_core.results import write_results
 
     source, given = race.texts_of(texts, number, lengths)
     command = shlex.join(["scirep", *sys.argv[1:]])
@@ -54,7 +54,7 @@ def bench(
     about = rows[0].parameters
     name = f"{Path(model).name}-{Path(texts or source).stem}-{about['device'].replace(':', '')}"
     path = out or home() / "bench" / f"{name}.jsonl"
-    write_text(path, "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows))
+    write_results(path, rows)
     for way in race.LANES:
         if way not in {row.encoder for row in rows}:
             say(f"{way}: not run")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from scirep_core.cli.shared import argument, option
-from scirep_core.kit.errors import CacheError, ConfigError, nearest
+from scirep_core.kit.errors import CacheError, ConfigError, check_name
 from scirep_core.kit.terminal import Json, print_json, say, table, warn
 
 app = typer.Typer(no_args_is_help=True, help="The collections: list, get, verify.", rich_markup_mode=None)
@@ -57,8 +57,7 @@ def data_get(
     collections, names = list_manifests(), _each(names)
     known = [*collections, "embedded", "open", *TASKS]
     for name in names:
-        if name not in known:
-            raise ConfigError(f"unknown collection {name!r}; {nearest(name, known)}")
+        check_name("collection", name, known)
         if out and name != "embedded":
             place = local_folder(name if name in collections else TASKS[name].manifest)
             raise ConfigError(f"--out is of `embedded` alone: {name} has its place, {place}. Leave --out out")
@@ -77,7 +76,6 @@ def data_get(
 
 
 def _each(names: list[str]) -> list[str]:
-    """Return names with the nine of the open literature in place of `open`."""
     from scirep_core.data.open import PREFIX, SOURCES
 
     return [one for name in names for one in ([PREFIX + source for source in SOURCES] if name == "open" else [name])]
@@ -197,8 +195,8 @@ def pairs(
 
     A line a paper: question, positive_ctxs, hard_negative_ctxs. The file appears when it is whole.
     """
-    from scirep_core.data.readers.maple_pairs import Report
-    from scirep_core.data.readers.maple_pairs import pairs as made
+    from scirep_core.data.readers.maple import Report
+    from scirep_core.data.readers.maple import pairs as made
     from scirep_core.kit.store import atomic
 
     if as_json and str(out) == "-":

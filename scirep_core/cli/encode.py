@@ -103,7 +103,6 @@ def _fields(text: str) -> tuple[str, ...]:
 
 
 def _file(papers: Path, out: Path, model: Any, format: Any, reading: Any) -> dict[str, Any]:
-    """Write `ids` and `vectors`, through the vector store."""
     import numpy as np
 
     from scirep_core.encoders.vectors.embed import embed
@@ -124,7 +123,6 @@ def _file(papers: Path, out: Path, model: Any, format: Any, reading: Any) -> dic
 def _folder(
     papers: Path, out: Path, encoder: tuple[Any, Any], format: Any, reading: Any, shard: int, on_ray: bool
 ) -> dict[str, Any]:
-    """Fill a folder of shards."""
     from scirep_core.encoders.vectors import encoding, scale
     from scirep_core.encoders.vectors import folder as vector_folder
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from scirep_core.cli.shared import argument
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, nearest, some_of
 from scirep_core.kit.terminal import Json, print_json, table
 
 EXAMPLES = "Examples: scirep list encoders;  scirep list tasks --json"
@@ -78,7 +78,4 @@ def listing(
 
 
 def _shown(value: str | list[str]) -> str:
-    """Return a cell; of many names the first three."""
-    if isinstance(value, str):
-        return value
-    return ", ".join(value[:3]) + (f" and {len(value) - 3} more" if len(value) > 3 else "")
+    return value if isinstance(value, str) else some_of(value, 3)

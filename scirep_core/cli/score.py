@@ -130,7 +130,6 @@ def _record(path: Path | None, name: str, rows: Sequence[Result]) -> None:
 def _one(
     name: str, vectors: str | None, encoder: str | None, data: tuple[str, int, int], question: Any, again: bool
 ) -> list[Result]:
-    """Find the data, then the system, then score every split asked for."""
     from scirep_core.bench import scoring
     from scirep_core.bench.given import Given
     from scirep_core.bench.suites import known
@@ -159,7 +158,6 @@ def _one(
 
 
 def _any(system: Given, task: Any) -> bool:
-    """Return whether any id a task needs has a vector."""
     from scirep_core.bench.given import coverage
     from scirep_core.data.readers.csfcube import FacetCollection
 
@@ -197,7 +195,6 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
 
 
 def _system(vectors: str | None, encoder: str | None) -> System | Given:
-    """Return what is to be scored. Raises ScirepError for an unknown name or an unreadable file."""
     from scirep_core.bench.systems import as_system
 
     if encoder is not None:
@@ -207,7 +204,6 @@ def _system(vectors: str | None, encoder: str | None) -> System | Given:
 
 
 def _facets(collection: Any, system: System | Given, vectors: str | None, question: Any) -> list[Result]:
-    """Score vectors on faceted queries, test split last."""
     from scirep_core.bench import scoring
     from scirep_core.bench.given import Given
 
@@ -221,7 +217,6 @@ def _facets(collection: Any, system: System | Given, vectors: str | None, questi
 
 
 def _rankings(name: str, rankings: Path, data: tuple[str, int, int], question: Any) -> list[Result]:
-    """Score official ranked-pool files of a faceted collection."""
     from scirep_core.bench.suites import known
     from scirep_core.data import load_task
     from scirep_core.data.readers.csfcube import FacetCollection
@@ -267,7 +262,6 @@ def _print_scores(rows: list[Result]) -> None:
 
 
 def _sources(rows: Sequence[Result]) -> str:
-    """Return what data rows are of, as they say themselves."""
     return ", ".join(dict.fromkeys(row.source for row in rows))
 
 
@@ -282,7 +276,6 @@ def _suite(
     name: str, vectors: str | None, encoder: str | None, data: tuple[str, int, int], question: Any, partial: bool,
     again: bool, as_json: bool, rows_file: Path | None,
 ) -> None:  # fmt: skip
-    """Score every task of a suite, print rows and averages; raise at the end where tasks failed."""
     from scirep_core.bench import scoring
     from scirep_core.bench.given import Given
     from scirep_core.bench.suites import load_tasks

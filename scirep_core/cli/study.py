@@ -131,7 +131,6 @@ def _changes(variants: str | None, bases: str | None, widths: str | None, tasks:
 
 
 def _shown(row: Result, changes: dict[str, Any]) -> bool:
-    """Return whether a recorded row is of the variants, bases, widths and tasks asked for; a suite is all of it."""
     for change, key in (("variants", "variant"), ("bases", "base"), ("widths", "width")):
         if change in changes and row.parameters.get(key) not in changes[change]:
             return False
@@ -156,7 +155,6 @@ def _names(text: str, known: Any) -> tuple[str, ...]:
 
 
 def _budget(name: str, settings: Sequence[str]) -> Any:
-    """Return a budget with settings of its own or of its training laid over it."""
     from dataclasses import fields
 
     from scirep_core.kit.records import from_text

@@ -53,7 +53,6 @@ def _several(n: int, what: str) -> str:
 
 
 def _report(found: dict[Path, Any], target: str, as_json: bool) -> None:
-    """Print what was found; raise ConfigError where there is a fault."""
     faults = [fault for checked in found.values() for fault in checked.faults]
     rows = sum(len(checked.rows) for checked in found.values())
     unchecked = list(dict.fromkeys(line for checked in found.values() for line in checked.unchecked))

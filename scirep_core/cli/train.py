@@ -83,7 +83,6 @@ def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
 
 
 def _train(asked: TrainFile, folder: Path, device: str | None) -> dict[str, Any] | None:
-    """Train, save, and return what is told; in the first process of several."""
     from scirep_core.encoders.models.model_store import describe, finished, refuse, working
     from scirep_core.encoders.settings import pick_device
     from scirep_core.training import models, sets, variants
@@ -168,7 +167,6 @@ def _model(asked: TrainFile, base: Base) -> tuple[Tokens, Conditioned]:
 
 @contextmanager
 def _going_on(working: Path, rank: int) -> Iterator[None]:
-    """Say, where a training is stopped by hand, from where it will go on."""
     from scirep_core.training.checkpoint import CHECKPOINT
 
     try:

@@ -80,7 +80,6 @@ def folder_hash(path: Path) -> str:
 
 
 def _texts(path: Path, bare: bool = False) -> Iterator[Paper]:
-    """Yield the papers of a papers.jsonl; with `bare`, a row may be an id (and labels) without a text."""
     for paper_id, row in by_id(path, "paper_id"):
         if bare and "title" not in row:
             continue
@@ -91,7 +90,6 @@ def _texts(path: Path, bare: bool = False) -> Iterator[Paper]:
 
 
 def _queries(path: Path, config: TaskConfig) -> dict[str, str]:
-    """Return the texts of bare queries; {} where queries are papers."""
     if not path.is_file():
         return {}
     asked = (one for one in by_id(path, "query_id") if "query" in one[1] or config.type != "retrieval")
@@ -166,7 +164,6 @@ def _text_row(paper: Paper) -> Row:
 
 
 def _files(task: Task) -> Iterator[tuple[str, Iterable[Row]]]:
-    """Yield (file name, rows) of a task's judgements and texts."""
     data: Payload = task.payload
     queries: Iterable[Row] = ({"query_id": key, "query": text} for key, text in task.queries.items())
     if isinstance(data, schema.LabelSpace | schema.Collection):
@@ -186,7 +183,6 @@ WRITTEN = "<!-- written by scirep_core: remove this line to keep a text of your 
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether a card is a user's own, which is not replaced."""
     return path.is_file() and WRITTEN not in path.read_text(encoding="utf-8", errors="replace")
 
 

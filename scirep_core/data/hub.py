@@ -20,8 +20,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from scirep_core.data.rows import Line, Row
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.records import DECODER, csv_rows, field, read_csv, read_jsonl
 
@@ -36,18 +37,6 @@ _FORMS = (
     "{}/*.parquet", "{}-*-of-*.parquet", "{}.parquet", "{}/*.jsonl", "{}/*.jsonl.gz", "{}.jsonl", "{}.jsonl.gz",
     "{}_qrel.jsonl", "{}/*.json", "{}.json", "{}/*.csv", "{}.csv",
 )  # fmt: skip
-
-
-class Found(NamedTuple):
-    """One row, and where it stands."""
-
-    path: Path
-    line: int
-    row: dict[str, Any]
-
-    def wrong(self, reason: str, remedy: str = "") -> DataError:
-        """Return the error that says so of this row."""
-        return DataError(self.path, self.line, reason, remedy)
 
 
 def find(root: Path, collection: str, config: str, split: str) -> tuple[Path, ...]:
@@ -86,7 +75,7 @@ def _no_gap(shards: Sequence[Path]) -> None:
         raise DataError(shards[-1], None, f"the last shard here; {last[2]} are announced", "Fetch the split again")
 
 
-def rows(paths: Sequence[Path], needs: Mapping[str, Kind], may: Mapping[str, Kind] | None = None) -> Iterator[Found]:
+def rows(paths: Sequence[Path], needs: Mapping[str, Kind], may: Mapping[str, Kind] | None = None) -> Iterator[Line]:
     """Yield every row of the files of one split, holding exactly the columns asked for.
 
     Args:
@@ -116,20 +105,20 @@ def check(paths: Iterable[Path], needs: Mapping[str, Kind]) -> None:
                 raise DataError(path, line, f"no column {' or '.join(map(repr, choices))}", hint)
 
 
-def _rows(paths: Sequence[Path], needs: Mapping[str, Kind], may: Mapping[str, Kind]) -> Iterator[Found]:
+def _rows(paths: Sequence[Path], needs: Mapping[str, Kind], may: Mapping[str, Kind]) -> Iterator[Line]:
     wanted = [(name.split("|"), kind, name in needs) for name, kind in (*needs.items(), *may.items())]
     kinds = {name: kind for choices, kind, _ in wanted for name in choices}
     count = 0
     for path in paths:
         for line, raw in _raw(path, kinds):
-            row = {}
+            row: Row = {}
             for choices, kind, needed in wanted:
                 present = next((c for c in choices if raw.get(c) is not None), None)
                 name = present or next((c for c in choices if c in raw), choices[0])
                 absent = name not in raw and not needed
                 row[choices[0]] = None if absent else field(raw, name, kind, path, line)
             count += 1
-            yield Found(path, line, row)
+            yield Line(row, path, line)
     if not count:
         raise DataError(paths[0], None, "it has no rows", "Fetch it again; an embedded literature needs more papers")
 
@@ -146,7 +135,6 @@ def _raw(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[str,
 
 
 def _columns(path: Path) -> list[str] | None:
-    """Return the column names of a file; None if it has no row to tell them from."""
     form = _form(path)
     if form == "parquet":
         from pyarrow import parquet

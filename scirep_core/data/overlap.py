@@ -28,6 +28,7 @@ from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.data.readers import scirepeval
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.scimult import SEP
+from scirep_core.data.rows import Line
 from scirep_core.data.sources import PAPERS
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import ConfigError, DataError
@@ -160,7 +161,6 @@ def sought(task: Task | FacetCollection) -> Sought:
 
 
 def _once(pairs: Iterable[tuple[str, str, bool]]) -> tuple[tuple[str, str, bool], ...]:
-    """Return each pair once, relevant where any of its judgements says so."""
     found: dict[tuple[str, str], bool] = {}
     for query, cand, relevant in pairs:
         found[query, cand] = found.get((query, cand), False) or relevant
@@ -232,22 +232,22 @@ class _Triples:
 
 def units_in(path: Path) -> Iterator[Unit]:
     """Stream the rows of a file. Raises DataError with file and row for a row of none of the three forms."""
-    for path_, line, row in hub.rows((path,), {}, _MAY):
+    for row in hub.rows((path,), {}, _MAY):
         if row["pos"] is not None and row["query"] is not None:
-            parts = [_of(row[name], path_, line, name) for name in ("query", "pos")]
+            parts = [_of(row[name], row, name) for name in ("query", "pos")]
             others = [(parts[1], True)]
             if row["neg"] is not None:
-                others.append((_of(row["neg"], path_, line, "neg"), False))
+                others.append((_of(row["neg"], row, "neg"), False))
             yield Unit(parts[0], tuple(others))
         elif row["candidates"] is not None and row["query"] is not None:
             query = row["query"]
-            asked = Text("", query) if isinstance(query, str) else _of(query, path_, line, "query")
-            found = [(_of(c, path_, line, "candidates"), _positive(c)) for c in row["candidates"]]
+            asked = Text("", query) if isinstance(query, str) else _of(query, row, "query")
+            found = [(_of(c, row, "candidates"), _positive(c)) for c in row["candidates"]]
             yield Unit(asked, tuple(found))
         elif any(row[key] is not None for key in IDS) or row["title"]:
-            yield Unit(None, ((_of(row, path_, line, "the row"), False),))
+            yield Unit(None, ((_of(row, row, "the row"), False),))
         else:
-            raise DataError(path_, line, "neither {query, pos, neg} nor {query, candidates} nor {paper_id, title}")
+            raise row.wrong("neither {query, pos, neg} nor {query, candidates} nor {paper_id, title}")
 
 
 def _plain(query: str) -> str:
@@ -259,13 +259,13 @@ def _positive(candidate: Any) -> bool:
     return isinstance(candidate, dict) and isinstance(candidate.get("score"), int | float) and candidate["score"] > 0
 
 
-def _of(value: Any, path: Path, line: int, where: str) -> Text:
+def _of(value: Any, row: Line, where: str) -> Text:
     if isinstance(value, str | int):
         return Text(str(value))
     key = next((value[name] for name in IDS if isinstance(value, dict) and value.get(name) is not None), None)
     title = value.get("title") if isinstance(value, dict) else None
     if key is None and not title:
-        raise DataError(path, line, f"{where} has neither {', '.join(IDS)} nor a title", "Name each paper")
+        raise row.wrong(f"{where} has neither {', '.join(IDS)} nor a title", "Name each paper")
     return Text("" if key is None else str(key), title if isinstance(title, str) else "")
 
 

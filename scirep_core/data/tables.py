@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.rows import Line
@@ -20,7 +20,7 @@ from scirep_core.data.rows import to_id as to_id
 from scirep_core.data.task import Payload, Task
 from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import Paper, field, raw_lines
+from scirep_core.kit.records import Paper, raw_lines
 from scirep_core.kit.store import sampled_hash, stable_hash
 
 
@@ -91,17 +91,6 @@ def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int,
             yield number, line.split(separator)
     if empty:
         raise DataError(path, None, "the file is empty", "Fetch the file again")
-
-
-def id_of(row: dict[str, Any], name: str, path: Path, line: int) -> str:
-    """Return the id in row[name]."""
-    return to_id(field(row, name, (str, int), path, line), path, line)
-
-
-def text_of(row: dict[str, Any], name: str, path: Path, line: int | None) -> str:
-    """Return the text in row[name], null as "" (SciDocs writes null for a missing abstract)."""
-    value: str | None = field(row, name, (str, type(None)), path, line)
-    return value or ""
 
 
 class Lines(dict[str, int]):

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.text import Recipe
-from scirep_core.kit.errors import ConfigError, UnknownName, nearest
+from scirep_core.kit.errors import ConfigError, UnknownName, check_name, nearest
 from scirep_core.kit.formats import FORMATS, Format
 
 if TYPE_CHECKING:
@@ -185,8 +185,7 @@ def load_encoder(
     plain, suffix = _behind(one, ":")
     if suffix not in DTYPES or _joined(plain):  # then each part says its own
         plain, suffix = one, dtype
-    if suffix not in DTYPES:
-        raise ConfigError(f"unknown dtype {suffix!r}; {nearest(suffix, DTYPES)}")
+    check_name("dtype", suffix, DTYPES)
     if suffix == "tf32" and not pick_device(device).startswith("cuda"):
         raise ConfigError("dtype tf32 is a GPU's: give float32 or bfloat16")
     model, pooling = _behind(plain, "@")
@@ -210,7 +209,6 @@ def load_encoder(
 
 
 def _alone(name: str, model: str, pooling: str, settings: Settings) -> Encoder:
-    """Return one encoder: of the registry, of a folder, or of the hub."""
     from scirep_core.encoders.conditioning.adapted import AdaptedEncoder
     from scirep_core.encoders.conditioning.adapter_folder import adapter_folders, base_of
     from scirep_core.encoders.hub import TransformersEncoder
@@ -278,5 +276,4 @@ def said_by(part: str, name: str, what: str) -> Any:
 
 def check_format(format: str) -> None:
     """Raise ConfigError unless `format` is one of the four task formats."""
-    if format not in FORMATS:
-        raise ConfigError(f"unknown format {format!r}; {nearest(format, FORMATS)}")
+    check_name("format", format, FORMATS)

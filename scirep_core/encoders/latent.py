@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import lexical
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.store import stable_hash
 
@@ -44,8 +44,7 @@ class Latent:
     by_format = False
 
     def __init__(self, name: str, corpus: Sequence[str], dims: int = 256, seed: int = 0) -> None:
-        if name not in TERMS:
-            raise ConfigError(f"unknown latent encoder {name!r}; {nearest(name, TERMS)}")
+        check_name("latent encoder", name, TERMS)
         self.name, self.dims, self.seed = name, dims, seed
         self._corpus = sorted(set(corpus))
         self.fingerprint = stable_hash([name, TERMS[name], MOST, dims, seed, self._corpus])[:16]

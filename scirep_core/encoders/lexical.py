@@ -223,7 +223,7 @@ def bm25_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
 def tfidf_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
     """Return TF-IDF over a ranking task: scikit-learn's rows of length 1 of all words but English stop words, by cosine.
 
-    Unlike `evaluators.reference.tfidf_vectors` no word is too rare: in a whole pool a word of one paper may be what a query
+    Unlike `evaluators.inputs.tfidf_vectors` no word is too rare: in a whole pool a word of one paper may be what a query
     asks for. The IDF is that of queries and candidates. Raises DataError where no text has a word.
     """
     names = [key for key in candidates(task) if key in texts]

@@ -28,7 +28,7 @@ from torch import Tensor
 from scirep_core.encoders.conditioning.base import Conditioned, conditioning
 from scirep_core.encoders.conditioning.experts import TASKS, FFNExperts, MHAExperts
 from scirep_core.encoders.trunk import bert
-from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.errors import ConfigError, some_of
 
 COPIES = ("question_model.encoder.", "ctx_model.encoder.")
 """The two names of the one encoder; the first that is there is kept."""
@@ -151,7 +151,6 @@ def look(path: Path) -> Checkpoint:
 
 
 def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return (model_dict, encoder_params) of a file, by weights-only reading alone."""
     try:
         if zipped := zipfile.is_zipfile(path):  # its weights stay on the disk until they are used
             _whole(path)
@@ -206,7 +205,6 @@ def _same(one: Tensor, two: Tensor) -> bool:
 
 
 def _useless(name: str) -> str:
-    """Return why a weight is left out; "" for one that is not."""
     for copy in COPIES:
         name = name.removeprefix(copy).removeprefix(copy.removesuffix("encoder."))
     return next((why for start, why in USELESS.items() if name.startswith(start)), "")
@@ -254,7 +252,6 @@ def sizes(path: Path, inside: Mapping[str, Tensor]) -> dict[str, int]:
 
 
 def _expected(layers: int, kind: str, blocks: tuple[int, ...]) -> dict[str, None]:
-    """Return the names of an encoder with so many layers and these expert blocks."""
     names = {f"{name}.weight": None for name in bert.EMBEDDINGS.values()} | {"embeddings.LayerNorm.bias": None}
     for i in range(layers):
         own = OWN[kind] if i in blocks else ()
@@ -295,5 +292,4 @@ def build(found: Checkpoint, shape: bert.Shape) -> Conditioned:
 
 def listed(names: Iterable[object], most: int = 4) -> str:
     """Return names, at most so many of them; `none` for none."""
-    shown = [str(name) for name in names]
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "") or "none"
+    return some_of(names, most) or "none"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scirep_core.encoders import Encoder, check_format, load_encoder
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name
 from scirep_core.kit.formats import Format
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ class SentenceModel:
         check_format(format)
         if format not in self.encoder.formats:
             raise ConfigError(f"{self.encoder.name} has no {format}; it has {', '.join(self.encoder.formats)}")
-        if similarity not in SIMILARITIES:
-            raise ConfigError(f"unknown similarity {similarity!r}; {nearest(similarity, SIMILARITIES)}")
+        check_name("similarity", similarity, SIMILARITIES)
         self.name, self.format, self.similarity_fn_name = self.encoder.name, format, similarity
 
     def get_sentence_embedding_dimension(self) -> int:

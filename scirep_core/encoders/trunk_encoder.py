@@ -118,7 +118,6 @@ class TrunkEncoder:
         return {format: np.ascontiguousarray(found[:, routes.route(format)]) for format in self.formats}
 
     def _run(self, texts: list[str], format: Format) -> NDArray[np.float32]:
-        """Return (n, dim), or of a shared pass (n, routes, dim)."""
         model, tokens = self.loaded
         size, ahead = (PART, AHEAD) if self.device.startswith("cuda") else (max(len(texts), 1), 0)
         added, budget = model.conditioning.added(), self._budget(model.trunk.shape.intermediate_size)

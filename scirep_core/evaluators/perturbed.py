@@ -170,7 +170,6 @@ def _over_pairs(asked: Asked, values: Mapping[str, Floats], clouds: Clouds) -> d
 def _rows(
     asked: Asked, metric: str, values: Mapping[str, Floats], clouds: Clouds, papers: int, pool: str
 ) -> list[Result]:
-    """Return a metric by code and by category, values in [0, 1] by code and altered text."""
     codes = list(values)
     if not codes:
         return []
@@ -207,14 +206,12 @@ def _sums(values: Mapping[str, Floats], clouds: Clouds, papers: int) -> tuple[Fl
 
 
 def _drawn(asked: Asked, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Return (resamples, codes) sums and numbers when papers are drawn anew."""
     drawn = [counts_of(picks, len(sums)) for picks in draws(asked, len(sums), "neighbours")]
     top, below = (np.concatenate([weights @ table for weights in drawn]) for table in (sums, counts))
     return top, below
 
 
 def _categories(codes: Mapping[str, object]) -> dict[str, list[str]]:
-    """Return category -> the codes at hand, in the paper's expected order."""
     found = {name: [code for code in codes if perturbation(code).category == name] for name in CATEGORIES}
     return {name: own for name, own in found.items() if own}
 

@@ -8,14 +8,14 @@ interval too; draws of different tasks are independent, so an average over tasks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.task import Task
-from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.errors import DataError, check_name, some_of
 from scirep_core.kit.formats import SIMILARITIES
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
@@ -62,8 +62,9 @@ class Asked(NamedTuple):
         wanted = list(dict.fromkeys(ids))
         missing = [key for key in wanted if key not in self.vectors]
         if missing and (self.on_missing == "error" or len(missing) == len(wanted)):
-            some = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-            reason = f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some}"
+            reason = (
+                f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some_of(missing, 3)}"
+            )
             drop = "Encode them all, or drop their rows with --on-missing drop"
             raise DataError(
                 "vectors", None, reason, drop if len(missing) < len(wanted) else "Check the ids, or the data source"
@@ -88,8 +89,7 @@ def sample(n: int, most: int, seed: int) -> NDArray[np.int64]:
 
 def similarity_of(name: str) -> str:
     """Return the name if it is a similarity. Raises ConfigError."""
-    if name not in SIMILARITIES:
-        raise ConfigError(f"unknown similarity {name!r}; {nearest(name, SIMILARITIES)}")
+    check_name("similarity", name, SIMILARITIES)
     return name
 
 
@@ -147,14 +147,6 @@ def mean_row(
     if len(values) <= FEW:
         more["by_query"] = {key: round(100 * value, 6) for key, value in values.items()}
     return share_row(asked, metric, np.array(list(values.values())), split, part, **more)
-
-
-def grouped(things: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
-    """Return things by their key, in order."""
-    found: dict[str, list[T]] = {}
-    for thing in things:
-        found.setdefault(key(thing), []).append(thing)
-    return found
 
 
 def sentence(*parts: str) -> str:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from scirep_core.data.readers import recommendation
 from scirep_core.data.readers.recommendation import StudyRow
 from scirep_core.data.task import Judged, Qrel, Task
-from scirep_core.evaluators.rows import Asked, grouped, mean_row
+from scirep_core.evaluators.rows import Asked, mean_row
+from scirep_core.kit.records import grouped
 from scirep_core.kit.store import sha256_file
 from scirep_core.results import Result, row_of
 from scirep_core.results.metrics import from_ranks

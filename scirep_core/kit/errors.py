@@ -8,10 +8,11 @@ files of strangers, so `legible` escapes and cuts every line, whoever wrote it.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 LONGEST = 1000
 """Characters of an error's line. What is longer loses its middle: the file stands before it, the remedy behind."""
 
@@ -96,6 +97,16 @@ MOST = 20
 """How many valid names an error lists."""
 
 
+def some_of(names: Iterable[object], most: int) -> str:
+    """Return the first names, with commas between them, and how many more there are.
+
+    >>> some_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    shown = [str(name) for name in names]
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a hint that names the valid choice closest to `name`.
 
@@ -105,5 +116,16 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     choices = sorted(valid)
     close = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    shown = ", ".join(choices[:MOST]) + (f" and {len(choices) - MOST} more" if len(choices) > MOST else "")
-    return f"{hint}Valid: {shown}"
+    return f"{hint}Valid: {some_of(choices, MOST)}"
+
+
+def check_name(kind: str, name: str, valid: Collection[str], or_else: str = "") -> None:
+    """Raise UnknownName for a name that is none of the valid ones."""
+    if name not in valid:
+        raise UnknownName(kind, name, valid, or_else)
+
+
+def look_up(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """Return what a registry has under a name. Raises UnknownName."""
+    check_name(kind, name, table)
+    return table[name]

@@ -3,6 +3,10 @@
 Everything the project writes goes through here: text and bytes by write-to-temporary, fsync, rename; arrays as
 shards whose first line is a JSON header with shape, dtype and the SHA-256 of the payload, checked before use.
 A reader can therefore trust any file under its final name, whatever killed the writer.
+
+Who is computing what is said by claims: files locked through the operating system (flock). The kernel drops the lock when the
+process ends, however it ends, so there is no claim to be stale, on one machine or on several that share a file system (NFS 4, or
+another with locks). The file itself may stay behind; whoever takes the lock next removes it.
 """
 
 from __future__ import annotations
@@ -316,3 +320,39 @@ def read_shard(path: Path) -> tuple[np.ndarray, dict[str, Any]]:
     if sha256_bytes(payload) != header.sha256:
         raise CacheError(f"{path}: content does not match its checksum", REMEDY)
     return np.frombuffer(payload, dtype=header.dtype).reshape(header.shape), header.meta
+
+
+@contextmanager
+def held(path: Path, wait: bool = True, note: str = "") -> Iterator[bool]:
+    """Hold the lock of a file, made with its folder and removed at the end; `note` (ASCII) is what the file says meanwhile.
+
+    Yields False, and holds nothing, where somebody else does and `wait` is not asked. Raises CacheError where the disk refuses.
+    """
+    from filelock import FileLock, Timeout  # files are read and written without it
+
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, timeout=-1 if wait else 0, poll_interval=0.01)
+        with suppress(Timeout):
+            lock.acquire()
+    if not lock.is_locked:
+        yield False
+        return
+    try:
+        if note:
+            with writing(path):
+                path.write_text(note, encoding="ascii")
+        yield True
+    finally:
+        with suppress(OSError):  # before letting go: whoever waits for the removed file notices and makes a new one
+            path.unlink(missing_ok=True)
+        lock.release()
+
+
+def living(folder: Path) -> list[Path]:
+    """Return the claims (`*.claim`) in a folder that living processes hold; those of dead ones are removed."""
+    alive = []
+    for path in folder.glob("*.claim"):
+        with held(path, wait=False) as mine:
+            alive += [] if mine else [path]
+    return alive

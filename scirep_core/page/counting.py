@@ -22,6 +22,7 @@ import numpy as np
 from scirep_core.bench.suites import SPECS
 from scirep_core.data import TASKS, load_task
 from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.data.rows import classes
 from scirep_core.data.sources import away
 from scirep_core.data.task import Judged, Labelled, Reviewers, Task
 from scirep_core.data.validate import printed_counts
@@ -31,7 +32,7 @@ from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.rows import Number
 from scirep_core.page.widgets.tasks import TaskExplorer, task_data
-from scirep_core.results import Result, provenance
+from scirep_core.results import Result, row_of
 
 SAMPLE = "sample/"
 READ, EVERY = 2_000, 4
@@ -117,10 +118,7 @@ def say_absent(chapter: Chapter, gathered: Gathered) -> None:
 
 def row(task: Task, metric: str, value: float, n: int, note: str = "") -> Result:
     """Return one count as a Result row."""
-    return Result(
-        task=task.name, split="all", metric=metric, protocol="paper", value=float(value), n=n, source=task.source,
-        data_hash=task.data_hash, provenance=provenance(), note=note,
-    )  # fmt: skip
+    return row_of(task, task=task.name, split="all")(metric=metric, value=float(value), n=n, note=note)
 
 
 def counts(task: Task) -> Iterator[Count]:
@@ -133,10 +131,7 @@ def label_shares(task: Task) -> Iterator[Count]:
     if not isinstance(task.payload, Labelled) or task.type != "classification":
         return
     examples = [example for split in task.payload.splits.values() for example in split]
-    tally: Counter[int] = Counter()
-    for example in examples:
-        label = example.label
-        tally.update([i for i, on in enumerate(label) if on] if isinstance(label, tuple) else [int(label)])
+    tally = Counter(label for example in examples for label in classes(example.label))
     for label, count in sorted(tally.items()):
         yield f"papers with label {label}, %", 100 * count / len(examples), len(examples)
 

@@ -246,7 +246,6 @@ def heat(
 
 
 def _ramp(ends: Sequence[str]) -> mpl.colors.ListedColormap:
-    """Return colours from nothing to a strong one; of two from the first one through nothing to the second."""
     strengths = np.linspace(0.03, 0.6, 64)
     last = [mpl.colors.to_rgba(ends[-1], alpha) for alpha in strengths]
     first = [mpl.colors.to_rgba(ends[0], alpha) for alpha in strengths[::-1]] if len(ends) > 1 else []

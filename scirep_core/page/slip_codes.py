@@ -121,7 +121,6 @@ def half_spaces(printed: Numbers, seed: int) -> tuple[bool, Made]:
 
 
 def _texts(code: str, variant: str, seed: int) -> list[list[str]]:
-    """Return the words of DRAWS changed examples."""
     tools = find_tools("fallback")
     title, abstract = Parsed(TITLE, tools), Parsed(ABSTRACT, tools)
     made = [perturb("table 7", title, abstract, code, draw, None, variant) for draw in range(seed, seed + DRAWS)]

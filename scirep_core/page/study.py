@@ -24,7 +24,7 @@ from scirep_core.bench.studies.tables import STUDIES
 from scirep_core.kit.store import write_text
 from scirep_core.results import Result, arithmetic, provenance
 from scirep_core.results.comparison import Tukey, anova_tukey, values_of
-from scirep_core.results.published import Printed, lookup
+from scirep_core.results.published import lookup
 from scirep_core.training.loop import Status
 from scirep_core.training.variants import DATA_SOURCES, Budget, budget
 
@@ -89,29 +89,24 @@ def gaps(rows: Sequence[Result], column: Column, against: str, named: Sequence[s
     return made
 
 
-def printed_gaps(exhibit: str, against: str, named: Sequence[str] = (), n: int = 5) -> list[Result]:
-    """Return the same differences of a printed table: Tukey's test sees a mean, a deviation and a count alone.
+def printed_gaps(exhibit: str, against: str, named: Sequence[str] = ()) -> list[Result]:
+    """Return the same differences of a printed table, of five trainings: Tukey's test sees a mean, a deviation and a count alone.
 
     Numbers printed without a deviation have their difference without an interval.
-
-    Args:
-        n: trainings behind each printed mean.
     """
     numbers = [number for number in lookup(exhibit).values() if number.value]
     made = []
     for column in dict.fromkeys(number.column for number in numbers):
         of = {number.row: number for number in numbers if number.column == column}
-        groups = {row: values_of(one.number, float(one.std), n).tolist() for row, one in of.items() if _spread(one)}
+        groups = {
+            row: values_of(one.number, float(one.std), 5).tolist() for row, one in of.items() if float(one.std or 0) > 0
+        }
         tested = anova_tukey(groups) if len(groups) > 1 else None
         for row in (row for row in of if against in of and row != against and (not named or row in named)):
             value = of[row].number - of[against].number
-            gap = arithmetic(exhibit, f"{row} minus {against}", value, n, (of[row], of[against]))
+            gap = arithmetic(exhibit, f"{row} minus {against}", value, 5, (of[row], of[against]))
             made.append(_tested(replace(gap, encoder=row, against=against, split=column), tested))
     return made
-
-
-def _spread(number: Printed) -> bool:
-    return bool(number.std) and float(number.std) > 0
 
 
 def _tested(gap: Result, tested: Tukey | None) -> Result:

@@ -11,7 +11,9 @@ a paper), *recorded* (a run of ours, kept under `results/`), *live* (this build)
 from __future__ import annotations
 
 import functools
+import gzip
 import importlib.metadata
+import json
 import math
 import os
 import platform
@@ -27,7 +29,7 @@ from numpy.typing import NDArray
 
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import read_jsonl
-from scirep_core.kit.store import home, sha256_file, stable_hash
+from scirep_core.kit.store import home, sha256_file, stable_hash, write_bytes
 from scirep_core.results.differences import BETWEEN, against_of, measured
 
 if TYPE_CHECKING:
@@ -154,6 +156,12 @@ def _checked(value: Any, kinds: tuple[type, ...], what: str, path: Path, line: i
 def read_results(path: Path) -> list[Result]:
     """Read result rows from JSON lines."""
     return [from_json(row, path, line) for line, row in read_jsonl(path)]
+
+
+def write_results(path: Path, rows: Iterable[Result]) -> None:
+    """Write result rows as JSON lines, packed where the name ends in `.gz`."""
+    data = "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows).encode()
+    write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 PRINT = "print"

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name
 from scirep_core.kit.records import Paper
 
 if TYPE_CHECKING:  # the datasets need more than a machine that only trains has
@@ -81,8 +81,7 @@ def steps_of(sizes: Mapping[str, int], batch: int, epochs: float = 1.0) -> int:
 
 
 def _check(sizes: Mapping[str, int], batch: int, mixing: str, step: int, rank: int, world: int) -> None:
-    if mixing not in MIXINGS:
-        raise ConfigError(f"unknown mixing {mixing!r}; {nearest(mixing, MIXINGS)}")
+    check_name("mixing", mixing, MIXINGS)
     if not sizes:
         raise ConfigError("there is no task to take rows of")
     if empty := [name for name, size in sizes.items() if size < 1]:
@@ -92,7 +91,6 @@ def _check(sizes: Mapping[str, int], batch: int, mixing: str, step: int, rank: i
 
 
 def _spans(tasks: int, batch: int, mixing: Mixing, step: int) -> list[tuple[int, int]]:
-    """Return the rows of each task before and after a step, counted from the start of training."""
     if mixing == "equal":  # sum over i of floor((n + i) / T) is n: the batch is always full
         return [((step * batch + i) // tasks, ((step + 1) * batch + i) // tasks) for i in range(tasks)]
     turn = step // tasks * batch
@@ -100,7 +98,6 @@ def _spans(tasks: int, batch: int, mixing: Mixing, step: int) -> list[tuple[int,
 
 
 def _walk(name: str, size: int, seed: int, places: Ints) -> Ints:
-    """Return the rows of a task at places counted over its epochs."""
     epochs, within = np.divmod(places, size)
     rows = np.empty(len(places), np.int64)
     for epoch in np.unique(epochs):
@@ -111,7 +108,6 @@ def _walk(name: str, size: int, seed: int, places: Ints) -> Ints:
 
 @lru_cache(maxsize=32)
 def _order(name: str, size: int, seed: int, epoch: int) -> NDArray[np.uint32]:
-    """Return the order of a task's rows in an epoch."""
     key = hashlib.sha256(f"{seed}\n{epoch}\n{name}".encode()).digest()[:16]
     bits = np.random.Philox(key=int.from_bytes(key, "big")).random_raw(size)
     order = np.argsort(bits, kind="stable").astype(np.uint32)

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from scirep_core.kit.errors import ConfigError, nearest
-from scirep_core.kit.records import read_json
-from scirep_core.kit.settings_files import read_toml, read_yaml
+from scirep_core.kit.records import read_json, read_toml, read_yaml
 from scirep_core.training.batching import Mixing, steps_of
 
 Schedule = Literal["inverse_sqrt", "linear", "constant"]

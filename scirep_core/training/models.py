@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scirep_core.data.inventory import TRAINING
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
-from scirep_core.kit.claims import held
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
-from scirep_core.kit.store import home, stable_hash
+from scirep_core.kit.store import held, home, stable_hash
 from scirep_core.results import code_of, provenance
 from scirep_core.training import variants
 from scirep_core.training.config import TrainConfig

@@ -22,10 +22,9 @@ import numpy as np
 
 from scirep_core.data.inventory import TRAINING
 from scirep_core.data.text import Recipe
-from scirep_core.kit.claims import held
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
 from scirep_core.kit.records import read_json
-from scirep_core.kit.store import atomic_folder, home, stable_hash, write_json
+from scirep_core.kit.store import atomic_folder, held, home, stable_hash, write_json
 from scirep_core.results import code_of
 from scirep_core.training.config import DataConfig
 from scirep_core.training.data import Documents, Reading, TrainTask, build, stream
@@ -97,7 +96,6 @@ def _collections(data: DataConfig) -> bool:
 
 
 def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> tuple[Any, Make]:
-    """Return what tells a source's rows from others, and what reads them."""
     from scirep_core.data import load_task
     from scirep_core.data.open.tasks import TRAINED
     from scirep_core.data.sources import root_of

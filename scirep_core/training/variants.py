@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from scirep_core.data.inventory import TASKS, TRAINING
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, look_up, nearest
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.training.batching import Mixing
 from scirep_core.training.config import DataConfig, TrainConfig, from_params
@@ -200,9 +200,7 @@ AGAIN = 1000
 
 def variant(name: str) -> Variant:
     """Return a variant by name. Raises ConfigError naming the nearest."""
-    if name not in VARIANTS:
-        raise ConfigError(f"unknown variant {name!r}; {nearest(name, VARIANTS)}")
-    return VARIANTS[name]
+    return look_up("variant", name, VARIANTS)
 
 
 def plain(member: str) -> tuple[str, int]:
@@ -346,13 +344,12 @@ def budget(name: str, **changes: Any) -> Budget:
 
     Raises ConfigError naming the nearest known name or setting.
     """
-    if name not in BUDGETS:
-        raise ConfigError(f"unknown budget {name!r}; {nearest(name, BUDGETS)}")
-    known = asdict(BUDGETS[name])
+    named = look_up("budget", name, BUDGETS)
+    known = asdict(named)
     if unknown := [key for key in changes if key not in known]:
         raise ConfigError(f"unknown setting {unknown[0]!r} of a budget; {nearest(unknown[0], known)}")
-    train = {**BUDGETS[name].train, **changes.pop("train", {})}
-    made = replace(BUDGETS[name], **changes, train=train)
+    train = {**named.train, **changes.pop("train", {})}
+    made = replace(named, **changes, train=train)
     from_params(TrainConfig, made.train, "train")
     return made
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from scirep_core.encoders import ENCODERS, load_encoder
 from scirep_core.encoders.trunk.shapes import SHAPES, blank, filled
-from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.errors import ConfigError, DataError, check_name, nearest
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance, version
 
@@ -249,8 +249,7 @@ def race(
     emulated = available("bfloat16", where) != "bfloat16"
     wanted = list(names) or [name for name in known(where) if not (emulated and "bfloat16" in name)]
     for name in wanted:
-        if name not in LANES:
-            raise ConfigError(f"unknown way {name!r}; {nearest(name, LANES)}")
+        check_name("way", name, LANES)
         if name not in known(where):
             raise ConfigError(f"{name}: {LANES[name].needs or LANES[name].where} is not there")
     if not texts or rounds < 1:

@@ -32,6 +32,7 @@ from scirep_core.bench.studies.tables import OPEN_TABLE_3, OWN, TABLE_3
 from scirep_core.bench.suites import SPECS, over_settings
 from scirep_core.data.inventory import TRAINING
 from scirep_core.kit.formats import FORMATS
+from scirep_core.kit.records import grouped
 from scirep_core.results import Result
 from scirep_core.training.variants import PARTITIONS, random_partition
 
@@ -106,10 +107,7 @@ def unit_rows(rows: Iterable[Result]) -> list[Result]:
     """Return one row for every training, or system that is not trained, and task: as it stands, or the mean of its settings."""
     single = [row for row in trainings(rows) if row.task in ASKED and _is_main(row)]
     used = {task: settings(single, task) for task in ASKED}
-    groups: dict[tuple[str, str], list[Result]] = {}
-    for row in single:
-        if row.split in used[row.task]:
-            groups.setdefault((row.encoder, row.task), []).append(row)
+    groups = grouped((row for row in single if row.split in used[row.task]), lambda row: (row.encoder, row.task))
     return [over_settings(group) for group in groups.values()]
 
 

@@ -11,8 +11,6 @@ Which lines differ is Tukey's test over the trainings, as in the papers (results
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +22,9 @@ from scirep_core.bench import suites
 from scirep_core.bench.studies.tables import HELPS, UNTRAINED, USELESS
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError
-from scirep_core.kit.records import to_jsonl
-from scirep_core.kit.store import write_bytes, write_text
-from scirep_core.results import Result, provenance, read_results
+from scirep_core.kit.records import grouped, to_jsonl
+from scirep_core.kit.store import write_text
+from scirep_core.results import Result, provenance, read_results, write_results
 
 if TYPE_CHECKING:
     from scirep_core.results.comparison import Tukey
@@ -37,14 +35,14 @@ if TYPE_CHECKING:
 
 def write_rows(path: Path, rows: Sequence[Result]) -> None:
     """Write a study's rows and their means over trainings as JSON lines, gzipped by the name, whole or not at all."""
-    _write(path, [*rows, *over_seeds(rows)])
+    write_results(path, [*rows, *over_seeds(rows)])
 
 
 def write_curves(path: Path, rows: Sequence[Result]) -> None:
     """Write learning curves by training and step, those of trainings that the file has already in their place."""
     anew = {row.encoder for row in rows}
     others = [row for row in (read_results(path) if path.is_file() else []) if row.encoder not in anew]
-    _write(path, sorted([*others, *rows], key=lambda row: (row.encoder, row.parameters["step"], row.id)))
+    write_results(path, sorted([*others, *rows], key=lambda row: (row.encoder, row.parameters["step"], row.id)))
 
 
 def read_trials(path: Path, budget: Mapping[str, Any]) -> dict[str, Tried]:
@@ -63,12 +61,7 @@ def write_trials(path: Path, tried: Mapping[str, Tried], source: str, budget: Ma
                   parameters={"base": base, "learning_rate": rate, **budget}, provenance=provenance())
            for base, of in tried.items() for (pilot, rate), value in of.items()]  # fmt: skip
     if own and tried != read_trials(path, budget):
-        _write(path, [*others, *own])
-
-
-def _write(path: Path, rows: Sequence[Result]) -> None:
-    data = "".join(json.dumps(row.to_json(), allow_nan=False) + "\n" for row in rows).encode()
-    write_bytes(path, gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+        write_results(path, [*others, *own])
 
 
 def read(path: Path) -> list[Result]:
@@ -116,10 +109,8 @@ def over_seeds(rows: Iterable[Result]) -> list[Result]:
 
     Raises ConfigError for trainings of one line that were scored on other data, on more or fewer rows or other units.
     """
-    found: dict[tuple[str, ...], list[Result]] = {}
-    for row in trainings(rows):
-        if "training_seed" in row.parameters:
-            found.setdefault((line(row), row.task, row.split, row.metric, row.protocol), []).append(row)
+    trained = (row for row in trainings(rows) if "training_seed" in row.parameters)
+    found = grouped(trained, lambda row: (line(row), row.task, row.split, row.metric, row.protocol))
     for group in found.values():
         _alike(group)
     return [_mean(label, group) for (label, *_), group in found.items()]

@@ -25,6 +25,7 @@ from scirep_core.bench.studies.outcome import over_seeds, read_trials, trainings
 from scirep_core.bench.studies.tables import OWN, Cell, Study, cells, on_source, study
 from scirep_core.data.task import capped
 from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.records import grouped
 from scirep_core.kit.store import home, stable_hash
 from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.real import TRAINED, held_out
@@ -139,7 +140,6 @@ def run(
 
 
 def _asked(given: Budget) -> dict[str, Any]:
-    """Return what a row says of its budget: the name, and what was set otherwise."""
     name, settings = asked(given) or ("", {})
     return {"budget": name, "settings": settings} if name else {}
 
@@ -185,7 +185,6 @@ def _of_data(job: _Job) -> dict[str, str]:
 
 
 def _done(there: Sequence[Result], protocol: str, tasks: set[str]) -> set[str]:
-    """Return the systems that have rows of every task under a protocol."""
     scored: dict[str, set[str]] = {}
     for row in there:
         if row.protocol == protocol:
@@ -226,10 +225,7 @@ class _Done(NamedTuple):
 
 
 def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol: str) -> list[_Job]:
-    """Return a seed's work, in the order of the study."""
-    found: dict[tuple[str, int, str], list[Cell]] = {}
-    for cell in cells(of, seed, given):
-        found.setdefault((cell.base, cell.width, cell.variant), []).append(cell)
+    found = grouped(cells(of, seed, given), lambda cell: (cell.base, cell.width, cell.variant))
     return [_Job((seed, i), name, of, tuple(some), given, only, protocol) for i, some in enumerate(found.values())]
 
 
@@ -282,7 +278,6 @@ def _begin(threads: int) -> None:
 
 
 def _tasks(of: Study, given: Budget) -> list[Task]:
-    """Return the tasks that are scored; where one setting of a suite is, those whose units of the average it forms."""
     from scirep_core.bench.suites import SPECS
 
     loaded = _loaded(of.tasks, given.papers, given.data_seed, DATA_SOURCES[given.source].scored, given.probed)
@@ -387,7 +382,6 @@ def _length(made: Sequence[Made]) -> dict[str, Any]:
 
 
 def _references(job: _Job, tasks: list[Task], progress: Progress | None) -> list[Result]:
-    """Return the rows of floor, ceiling and words alone."""
     from scirep_core.bench import scoring
 
     size = {"papers": job.given.papers, "data_seed": job.given.data_seed}

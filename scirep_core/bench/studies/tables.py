@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from scirep_core.bench.speed.efficiency import TABLE_4
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, look_up, nearest
 from scirep_core.kit.formats import FORMATS
 from scirep_core.training.variants import ALONE, DATA_SOURCES, PARTITIONS, SUBSETS, Budget, variant
 
@@ -184,9 +184,7 @@ MEANT: dict[str, tuple[str, ...]] = {
 
 def study(name: str) -> Study:
     """Return a study by name. Raises ConfigError naming the nearest."""
-    if name not in STUDIES:
-        raise ConfigError(f"unknown study {name!r}; {nearest(name, STUDIES)}")
-    return STUDIES[name]
+    return look_up("study", name, STUDIES)
 
 
 ON_SOURCE: dict[str, dict[str | tuple[str, ...], str | tuple[str, ...]]] = {

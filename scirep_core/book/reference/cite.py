@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scirep_core.kit.errors import DataError, nearest
-from scirep_core.kit.settings_files import read_yaml
+from scirep_core.kit.records import read_yaml
 
 KEYS = {
     "scirepeval-v1": "scirepeval2022", "scirepeval-v2": "scirepeval2023", "csfcube": "csfcube2021",

@@ -13,6 +13,8 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from scirep_core.kit.errors import some_of
+
 _MARKUP = re.compile(r"([\\*_{}\[\]<>&$#|~%^!])")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 MANY = 60
@@ -123,8 +125,7 @@ def as_rst(lines: list[str]) -> list[str]:
 def _docstring(app: Any, kind: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     lines[:] = as_rst(lines)
     if isinstance(thing, Mapping) and kind == "data":
-        more = f" and {len(thing) - MANY} more" if len(thing) > MANY else ""
-        lines += ["", f"Names: {', '.join(f'``{key}``' for key in list(thing)[:MANY])}{more}.", ""]
+        lines += ["", f"Names: {some_of((f'``{key}``' for key in thing), MANY)}.", ""]
 
 
 def _skipped(app: Any, kind: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:

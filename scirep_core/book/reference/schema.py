@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from scirep_core.bench.suites import SUITES
 from scirep_core.book.reference.prose import cell, code, escape, fence, table
 from scirep_core.data import task_json
-from scirep_core.data.inventory import TASKS, TaskSpec
+from scirep_core.data.inventory import TASKS
 from scirep_core.data.manifests import Manifest, list_manifests, load_manifest
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import TASK_TYPES
 from scirep_core.kit.errors import DataError, nearest
+from scirep_core.kit.records import grouped
 from scirep_core.results import Result
 from scirep_core.results.metrics import ACCEPTED, METRICS
 
@@ -208,7 +209,6 @@ def task_file() -> str:
 
 
 def _default(one: Field[Any], text: Callable[[Any], str]) -> str:
-    """Return the default of a field as text; nothing where it is required."""
     if one.default_factory is not MISSING:
         return text(one.default_factory())
     return "" if one.default is MISSING else text(one.default)
@@ -259,9 +259,7 @@ def metrics() -> str:
 
 def tasks() -> str:
     """Return the tables of all tasks, one a paper."""
-    papers: dict[str, list[list[str]]] = {}
-    for name, spec in TASKS.items():
-        papers.setdefault(spec.paper, []).append(_task(name, spec))
+    papers = grouped(TASKS, lambda name: TASKS[name].paper)
     header = ["task", "in the paper", "format", "type", "metrics", "printed counts", "collection", "exhibits"]
     titles = {
         "scirepeval": "SciRepEval",
@@ -269,10 +267,11 @@ def tasks() -> str:
         "neighbours": "Textual neighbours",
         "scimult": "SciMult",
     }
-    return "\n\n".join(f"### {titles[paper]}\n\n{table(header, rows)}" for paper, rows in papers.items())
+    return "\n\n".join(f"### {titles[paper]}\n\n{table(header, map(_task, names))}" for paper, names in papers.items())
 
 
-def _task(name: str, spec: TaskSpec) -> list[str]:
+def _task(name: str) -> list[str]:
+    spec = TASKS[name]
     counts = ", ".join(f"{value:,} {key.replace('_', ' ')}" for key, value in spec.expect.items())
     shots = ", ".join(f"{shot.sample_size}-shot" for shot in spec.few_shot)
     exhibits = ", ".join(f'<a href="../coverage.html#{row.lower()}">{row}</a>' for row in spec.rows)

@@ -162,7 +162,6 @@ def _fashions(rng: Random, usual: Sequence[Sequence[int]], length: int) -> Ints:
 
 
 def _pick(rng: Random, lists: Ints, row: Ints) -> Ints:
-    """Return one entry of lists[row] for each paper."""
     return lists[row, rng.integers(0, lists.shape[1], size=len(row))]
 
 
@@ -228,7 +227,6 @@ def _usual(words: Lexicon, name: str) -> list[tuple[int, ...]]:
 
 
 def _any_usual(rng: Random, usual: list[tuple[int, ...]], row: Ints) -> Ints:
-    """Return for each paper one of usual[row], all equally likely."""
     sizes = np.array([len(options) for options in usual])
     table = np.array([np.resize(options, sizes.max()) for options in usual])
     drawn: Ints = table[row, rng.integers(0, sizes[row])]
@@ -272,7 +270,6 @@ def _methods(
 
 
 def _already_invented(words: Lexicon, method: Ints, year: Ints) -> Ints:
-    """Replace a method that did not exist yet by the oldest of its family."""
     since = np.array([m.since for m in words.methods])
     family = np.array([m.family for m in words.methods])
     oldest = np.array([min(np.flatnonzero(family == f), key=lambda m: (since[m], m)) for f in family])

@@ -312,7 +312,6 @@ def _background(
 
 
 def _phrases(value: Any) -> Any:
-    """Parse every string of nested lists and objects, but names and definitions."""
     if isinstance(value, str):
         return parse(value)
     if isinstance(value, list):

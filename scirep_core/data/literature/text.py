@@ -226,7 +226,6 @@ def _arranged(body: list[tuple[str, Template]], extra: dict[str, tuple[str, Temp
 
 @functools.cache
 def _all_templates() -> dict[str, tuple[Template, ...]]:
-    """Return the templates of every group: those of templates.json and the levels of lexicon_phrases.json."""
     words = lexicon()
     groups = dict(words.templates)
     numbers = itertools.count(1 + max(t.number for group in groups.values() for t in group))

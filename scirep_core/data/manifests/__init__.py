@@ -42,7 +42,7 @@ from scirep_core.data.manifests.files import (
     running_numbers,
 )
 from scirep_core.data.manifests.unpack import faults, file_state, unpack
-from scirep_core.kit.errors import CacheError, ConfigError, DataError, nearest
+from scirep_core.kit.errors import CacheError, ConfigError, DataError, nearest, some_of
 from scirep_core.kit.records import field, read_object
 from scirep_core.kit.store import home, sha256_file, write_json
 
@@ -131,7 +131,6 @@ def _states(manifest: Manifest, folder: Path, files: Sequence[ManifestFile] | No
 
 
 def _known(file: ManifestFile, seen: dict[str, dict[str, Any]]) -> tuple[str, int] | None:
-    """Return (SHA-256, bytes) as published, else as first seen, else None."""
     if file.sha256 is not None and file.bytes is not None:
         return file.sha256, file.bytes
     row = seen.get(file.path)
@@ -305,8 +304,7 @@ def _by_hand(manifest: Manifest, wanted: list[ManifestFile], folder: Path, mirro
     """Refuse, before anything is written, what neither the mirror nor the reader has brought."""
     missing = [f.path for f in wanted if mirror is None or not (mirror / manifest.mirror / f.path).is_file()]
     if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
         raise ConfigError(
-            f"{manifest.name} cannot be downloaded: {manifest.gated} Place {', '.join(missing[:_NAMED])}{more} in "
+            f"{manifest.name} cannot be downloaded: {manifest.gated} Place {some_of(missing, _NAMED)} in "
             f"{folder}, or in DIR/{manifest.mirror} with SCIREP_DATA_MIRROR=DIR, and run again"
         )

@@ -173,7 +173,6 @@ def _announced(file: Wanted, headers: Mapping[str, str]) -> tuple[int, str]:
 
 
 def _store(file: Wanted, part: Path, size: int, answer: Any, say: Progress) -> str:
-    """Append what comes to `part`; return what went wrong, or ""."""
     have = _have(part)
     with part.open("ab") as stream:
         for block in answer.iter_content(_BLOCK):

@@ -35,8 +35,7 @@ from urllib.parse import quote
 from scirep_core.data.manifests.unpack import SUFFIXES
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import field as checked
-from scirep_core.kit.records import read_csv, whole
-from scirep_core.kit.settings_files import read_yaml
+from scirep_core.kit.records import read_csv, read_yaml, whole
 from scirep_core.results import PACKAGE, ROOT
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_ .+@=,()-]*(?<![ .])"  # one part of a path: no leading dot, so no "..", nothing hidden

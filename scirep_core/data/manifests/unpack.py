@@ -118,7 +118,6 @@ def file_state(path: Path, size: int, sha256: str) -> str:
 
 
 def _extract(archive: Path, target: Path, limits: Limits) -> dict[str, tuple[int, str]]:
-    """Write every entry under `target`; return {path: (bytes, SHA-256)}."""
     packed = archive.stat().st_size
     budget = min(limits.total_bytes, max(FREE_BYTES, limits.ratio * packed))
     files: dict[str, tuple[int, str]] = {}

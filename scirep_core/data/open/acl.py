@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import yaml
 
 from scirep_core.data.open.compact import Files, bucket, by_hash, clean, once_a_title, opaque, title_key
-from scirep_core.kit.records import raw_lines, read_csv
+from scirep_core.kit.records import grouped, raw_lines, read_csv
 
 _OLD = re.compile(r"[A-Z]\d\d")  # a collection of before 2020: one letter, two digits of the year
 _VENUES = {
@@ -90,7 +90,6 @@ def _papers(path: Path, canonical: Mapping[str, str]) -> Iterator[dict[str, Any]
 
 
 def _year(collection: str) -> int:
-    """Return the year in a collection's name: 2020.acl, J03, W95."""
     if not _OLD.fullmatch(collection):
         return int(collection[:4])
     return (1900 if collection[1:] >= "60" else 2000) + int(collection[1:])
@@ -122,9 +121,7 @@ def _references(folder: Path, papers: Iterable[Mapping[str, Any]]) -> dict[str, 
 
     A reference is the Anthology's paper that it is matched to, else the first 120 characters of its title.
     """
-    titles: dict[str, list[Mapping[str, Any]]] = {}
-    for paper in papers:
-        titles.setdefault(title_key(paper["title"]), []).append(paper)
+    titles = grouped(papers, lambda paper: title_key(paper["title"]))
     citing: dict[str, set[str]] = {}
     for path in sorted(folder.glob("*.matched.tsv")):
         for _, raw in islice(raw_lines(path), 1, None):  # no csv: quotes stand for themselves

@@ -184,7 +184,6 @@ def _text(fields: dict[str, list[str]], letter: str) -> str:
 
 
 def _docs(name: str, path: Path) -> list[dict[str, str]]:
-    """Return documents; Cranfield's abstracts begin with the title once more, which is left out."""
     rows = []
     for number, fields in _records(path).items():
         title, abstract = _text(fields, "T"), _text(fields, "W")
@@ -383,7 +382,6 @@ def _paper(doi: str, title: str, abstract: str, year: int, venue: str, **known: 
 def _described(
     article: Mapping[str, Any], cited: Mapping[str, Mapping[str, str]], names: Mapping[str, list[str]]
 ) -> dict[str, Any]:
-    """Return what IEEE Xplore, Crossref and vispubdata know of an article."""
     terms, doi = article.get("index_terms", {}), article["doi"].lower()
     author_keywords, ieee_terms = (
         sorted({clean(term) for term in terms.get(f"{kind}_terms", {}).get("terms", [])}) for kind in ("author", "ieee")
@@ -407,7 +405,6 @@ def _ieee(folder: Path, cited: Mapping[str, Any], names: Mapping[str, list[str]]
 
 
 def _titles(year: Path) -> dict[str, str]:
-    """Return title -> conference, by the lists of a year's accepted papers."""
     return {
         title_key(line.decode("utf-8", "replace")): re.sub("(-conf)?Titles$", "", path.stem)
         for path in sorted(year.glob("*Titles.txt"))

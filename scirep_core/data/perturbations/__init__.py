@@ -33,7 +33,7 @@ from typing import NamedTuple
 from scirep_core.data.perturbations import changes
 from scirep_core.data.perturbations.changes import Change, DoesNotApply, Given, Parsed, Text
 from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name, nearest
 
 LL_HS, LO_HS, LL_PS, LO_PS, LO_DS = CATEGORIES = ("LL-HS", "LO-HS", "LL-PS", "LO-PS", "LO-DS")
 """In the order of similarity that the paper expects (section 6.3)."""
@@ -151,8 +151,7 @@ def perturb(
 
     Raises ConfigError for an unknown code or variant, or T_ADelTopNNPH without `top`.
     """
-    if variant not in VARIANTS:
-        raise ConfigError(f"unknown variant {variant!r}; {nearest(variant, VARIANTS)}")
+    check_name("variant", variant, VARIANTS)
     own = perturbation(code).change
     change = LITERAL.get(code, own) if variant == "literal" else own
     try:

@@ -38,7 +38,7 @@ from scirep_core.data.perturbations import (
 from scirep_core.data.perturbations.changes import Parsed, Text
 from scirep_core.data.perturbations.linguistics import Tools, find_tools
 from scirep_core.data.task import Collection, Task
-from scirep_core.kit.errors import CacheError, ConfigError, nearest
+from scirep_core.kit.errors import CacheError, ConfigError, check_name
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import REMEDY, atomic, home, stable_hash
 from scirep_core.results import code_of
@@ -113,8 +113,7 @@ def alter(
     chosen = list(codes if codes is not None else PERTURBATIONS)
     for code in chosen:
         perturbation(code)
-    if variant not in VARIANTS:
-        raise ConfigError(f"unknown variant {variant!r}; {nearest(variant, VARIANTS)}")
+    check_name("variant", variant, VARIANTS)
     known = {
         "task": [task.name, task.source, task.data_hash], "papers": wanted, "seed": seed,
         "tools": dict(found.parts), "code": code_of(CODE),

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name
 
 NOUN, VERB, ADJ, ADV, PRON, DET, NUM = "NOUN", "VERB", "ADJ", "ADV", "PRON", "DET", "NUM"
 UNIVERSAL = {
@@ -89,8 +89,7 @@ def find_tools(kind: str = "auto") -> Tools:
 
     Raises ConfigError for an unknown kind, or for `nltk` where data are missing, with the command that gets them.
     """
-    if kind not in KINDS:
-        raise ConfigError(f"unknown linguistic tools {kind!r}; {nearest(kind, KINDS)}")
+    check_name("linguistic tools", kind, KINDS)
     there = at_hand(kind)
     if kind == "nltk" and not all(there.values()):
         missing = [part for part, has in there.items() if not has]

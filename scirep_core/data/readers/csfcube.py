@@ -23,7 +23,18 @@ from numpy.typing import NDArray
 
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
-from scirep_core.kit.records import Judgement, Paper, Query, field, raw_lines, read_csv, read_jsonl, read_object, whole
+from scirep_core.kit.records import (
+    Judgement,
+    Paper,
+    Query,
+    field,
+    grouped,
+    raw_lines,
+    read_csv,
+    read_jsonl,
+    read_object,
+    whole,
+)
 from scirep_core.kit.store import sha256_file, stable_hash
 
 ABSTRACTS = "abstracts-csfcube-preds.jsonl"
@@ -85,9 +96,7 @@ class FacetCollection:
 
     def two_facet_papers(self) -> dict[str, tuple[Query, Query]]:
         """Query papers rated for two facets, with their two queries in facet order (CSFCube Figure 2)."""
-        by_paper: dict[str, list[Query]] = {}
-        for query in self.queries:
-            by_paper.setdefault(query.paper_id, []).append(query)
+        by_paper = grouped(self.queries, lambda query: query.paper_id)
         return {paper: (both[0], both[1]) for paper, both in by_paper.items() if len(both) == 2}
 
     def only(self, facet: str) -> FacetCollection:
@@ -179,7 +188,6 @@ def _judgements(path: Path, paper_id: str, entry: Any, sources: dict[str, tuple[
 
 
 def _pool_sources(path: Path) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return {query paper: {candidate: pooling methods}}; a folder of one's own may do without the pool file."""
     if not path.is_file():
         return {}
     pools: dict[str, dict[str, tuple[str, ...]]] = {}

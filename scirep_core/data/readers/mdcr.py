@@ -93,8 +93,8 @@ _COLUMNS: dict[str, hub.Kind] = {
 def _texts(files: list[Path]) -> Iterator[Paper]:
     seen: set[str] = set()
     for found in hub.rows(files, _COLUMNS) if files else ():
-        paper_id = str(found.row["paper_id"])
+        paper_id = str(found["paper_id"])
         if paper_id in seen:
             raise found.wrong(f"paper {paper_id!r} is listed twice", "Keep one")
         seen.add(paper_id)
-        yield Paper(paper_id, found.row["title"] or "", found.row["abstract"] or "")
+        yield Paper(paper_id, found["title"] or "", found["abstract"] or "")

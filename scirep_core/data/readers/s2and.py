@@ -161,7 +161,6 @@ def read_signatures(folder: Path, collection: str) -> list[Signature]:
 
 
 def _clusters(path: Path) -> dict[str, str]:
-    """Return {signature: cluster}."""
     clusters: dict[str, str] = {}
     for key, entry in _entries(path, "cluster_id"):
         for signature in _get(entry, "signature_ids", list, path, key):

@@ -46,7 +46,7 @@ from scirep_core.data.task import (  # fmt: skip
     Triple,
     Triples,
 )
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, look_up
 from scirep_core.kit.records import Paper, read_csv, read_json
 from scirep_core.kit.store import sha256_bytes
 
@@ -72,9 +72,7 @@ def read_sample(name: str) -> Task:
 
     Raises ConfigError for another name, and what `manifests.fetch` raises.
     """
-    if name not in SAMPLES:
-        raise ConfigError(f"unknown sample {name!r}; {nearest(name, SAMPLES)}")
-    sample = SAMPLES[name]
+    sample = look_up("sample", name, SAMPLES)
     spec, folder = TASKS[sample.like]._replace(relation=""), manifests.fetch(sample.manifest)
     found = sample.read(name, spec, folder)
     return as_task(spec, name, folder, "real", found._replace(notes=(_ALONE, *found.notes)))
@@ -226,18 +224,6 @@ def _regression(
     return read
 
 
-def _rating(row: Row) -> float | None:
-    return None if row["rating_avg"] is None else float(row["rating_avg"])
-
-
-def _citations(row: Row) -> float | None:
-    return None if row["gs_citation"] == -1 else math.log1p(row["gs_citation"])
-
-
-def _year(row: Row) -> float:
-    return float(row["year"])
-
-
 # --- plain collections, claims, author names --------------------------------------------------------------------------
 
 
@@ -296,14 +282,16 @@ SAMPLES: dict[str, Sample] = {
     "sample/drsm": Sample("drsm", "scirepeval/drsm", _drsm, "category of 1,027 papers on rare diseases, by experts"),
     "sample/peer_review_score": Sample(
         "neighbours_sample", "scirepeval/peer_review_score",
-        _regression(_rating, _REVIEWS, "submissions without a score left out", "mean review score, 1-10"),
+        _regression(lambda row: None if row["rating_avg"] is None else float(row["rating_avg"]), _REVIEWS,
+                    "submissions without a score left out", "mean review score, 1-10"),
         "mean review score of 3,501 ICLR submissions"),
     "sample/cite_count": Sample(
         "neighbours_sample", "scirepeval/cite_count",
-        _regression(_citations, _YEARS, "papers with unknown citation count left out", "target: ln(1 + citations)"),
+        _regression(lambda row: None if row["gs_citation"] == -1 else math.log1p(row["gs_citation"]), _YEARS,
+                    "papers with unknown citation count left out", "target: ln(1 + citations)"),
         "citations of 9,682 machine learning papers"),
     "sample/pub_year": Sample(
-        "neighbours_sample", "scirepeval/pub_year", _regression(_year, _YEARS, "", "target: the year"),
+        "neighbours_sample", "scirepeval/pub_year", _regression(lambda row: float(row["year"]), _YEARS, "", "target: the year"),
         "year of 9,726 machine learning papers"),
     "sample/acl_anth": Sample(
         "neighbours_sample", "neighbours/acl_anth", _collection("acl_anth.jsonl.gz"), "9,639 papers of the ACL Anthology"),

@@ -57,7 +57,6 @@ def read_labels(path: Path) -> dict[str, LabelText]:
 
 
 def _labelled(path: Path, labels: Mapping[str, LabelText]) -> Iterator[tuple[str, Line]]:
-    """Yield (id, row) of a file of papers none of which has the id of a label."""
     for paper, row in papers_in(path):
         if paper.paper_id in labels:
             raise row.wrong(f"{paper.paper_id} is a paper and a label: they would share a vector", "Rename one of them")
@@ -170,7 +169,6 @@ def _patients(folder: Path) -> Found:
 
 
 def _query_papers(path: Path) -> Iterator[tuple[Paper, Line]]:
-    """Yield (paper, row) of queries that are papers. Raises DataError for an id twice."""
     lines = Lines()
     for index, (line, row) in enumerate(json_lines(path)):
         key = row.id("query") if "query" in row else f"query-{index}"

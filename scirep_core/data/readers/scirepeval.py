@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING, TaskSpec
-from scirep_core.data.rows import SPLITS
+from scirep_core.data.rows import SPLITS, Line
 from scirep_core.data.tables import Found, as_task
 from scirep_core.data.task import (  # fmt: skip
     Example,
@@ -125,7 +125,7 @@ def _columns(spec: TaskSpec) -> dict[str, hub.Kind]:
 def _labelled(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Labelled, list[Path]]:
     classes = CLASSES.get(spec.config, 0) if spec.type == "classification" else 0
     kind: hub.Kind = list if spec.multi_label else (int if classes else (int, float))
-    seen: dict[str, tuple[str, hub.Found]] = {}
+    seen: dict[str, tuple[str, Line]] = {}
     splits: dict[str, tuple[Example, ...]] = {}
     files: list[Path] = []
     for split in SPLITS:
@@ -135,20 +135,20 @@ def _labelled(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Labelle
         files += paths
         examples = []
         for found in hub.rows(paths, {"paper_id": _ID, "label": kind}):
-            paper_id = _id(found.row["paper_id"], found, "paper_id")
+            paper_id = _id(found["paper_id"], found, "paper_id")
             if paper_id in seen:
                 where, first = seen[paper_id]
                 at = f"{first.path.parent.name}/{first.path.name}:{first.line}"
                 reason = f"is listed twice in {split}" if where == split else f"of {split} is in {where} as well"
                 raise found.wrong(f"paper {paper_id!r} {reason} (first at {at})", "Keep one")
-            seen[paper_id] = split, found._replace(row={})
+            seen[paper_id] = split, Line({}, found.path, found.line)
             examples.append(Example(paper_id, _label(found, classes, spec.multi_label)))
         splits[split] = tuple(examples)
     return Labelled(splits, spec.multi_label, spec.few_shot), files
 
 
-def _label(found: hub.Found, classes: int, multi_label: bool) -> Label:
-    label = found.row["label"]
+def _label(found: Line, classes: int, multi_label: bool) -> Label:
+    label = found["label"]
     if multi_label:
         if len(label) != classes:
             raise found.wrong(f"label has {len(label)} entries, not one for each of {classes}")
@@ -171,20 +171,20 @@ def _judged(spec: TaskSpec, root: Path, queries: Mapping[str, str]) -> tuple[Jud
     return Judged(tuple(rows), spec.text_query), list(paths)
 
 
-def _qrels(paths: tuple[Path, ...], config: str) -> Iterator[tuple[hub.Found, Qrel]]:
+def _qrels(paths: tuple[Path, ...], config: str) -> Iterator[tuple[Line, Qrel]]:
     for found in hub.rows(paths, {"query_id": _ID, "cand_id": _ID, "score": (int, float)}):
-        query, candidate = (_id(found.row[key], found, key) for key in ("query_id", "cand_id"))
-        yield found, Qrel(query, candidate, _score(found.row["score"], found, GRADES.get(config)))
+        query, candidate = (_id(found[key], found, key) for key in ("query_id", "cand_id"))
+        yield found, Qrel(query, candidate, _score(found["score"], found, GRADES.get(config)))
 
 
 def _reviewers(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Reviewers, list[Path]]:
     paths = hub.files(root, LABEL_COLLECTION, "reviewers", "metadata")
     reviewers: dict[str, tuple[str, ...]] = {}
     for found in hub.rows(paths, {"r_id": _ID, "papers": list}):
-        reviewer = _id(found.row["r_id"], found, "r_id")
+        reviewer = _id(found["r_id"], found, "r_id")
         if reviewer in reviewers:
             raise found.wrong(f"reviewer {reviewer!r} is listed twice", "Keep one")
-        reviewers[reviewer] = tuple(_id(paper, found, "papers") for paper in found.row["papers"])
+        reviewers[reviewer] = tuple(_id(paper, found, "papers") for paper in found["papers"])
         if not reviewers[reviewer]:
             raise found.wrong(f"reviewer {reviewer!r} has no papers", "Leave the reviewer out")
     files, judged = list(paths), {}
@@ -225,7 +225,6 @@ _READERS: dict[str, Callable[[TaskSpec, Path, Mapping[str, str]], tuple[Payload,
 
 
 def _texts(spec: TaskSpec, files: Mapping[str, tuple[Path, ...]]) -> Iterator[Paper]:
-    """Stream the papers of a task, each once."""
     if spec.type == "triplets" or TEXTS.get(spec.config, spec.config) in NESTED:
         seen: set[str] = set()
         for paths in files.values():
@@ -238,7 +237,7 @@ def _texts(spec: TaskSpec, files: Mapping[str, tuple[Path, ...]]) -> Iterator[Pa
     for paths in files.values():
         texts: dict[str, int] = {}
         for found in hub.rows(paths, _FLAT):
-            paper = _paper(found.row, found, "")
+            paper = _paper(found, found, "")
             if paper.paper_id not in texts:
                 texts[paper.paper_id] = hash(paper)
                 yield paper
@@ -255,22 +254,21 @@ def _nested(spec: TaskSpec, paths: tuple[Path, ...]) -> Iterator[tuple[Paper, ..
 
 
 def _queries(paths: tuple[Path, ...]) -> dict[str, str]:
-    """Return the text of each bare query: the row's `doc_id` is its id."""
     queries: dict[str, str] = {}
     for found in hub.rows(paths, {"query": str, "doc_id": _ID}):
-        query_id = _id(found.row["doc_id"], found, "doc_id")
-        if queries.setdefault(query_id, found.row["query"]) != found.row["query"]:
+        query_id = _id(found["doc_id"], found, "doc_id")
+        if queries.setdefault(query_id, found["query"]) != found["query"]:
             raise found.wrong(f"query {query_id!r} has another text further up")
     return queries
 
 
-def _id(value: Any, found: hub.Found, column: str) -> str:
+def _id(value: Any, found: Line, column: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise found.wrong(f"{column!r} must hold ids, found {value!r:.60}")
     return str(value)
 
 
-def _score(value: float, found: hub.Found, highest: int | None = None) -> int:
+def _score(value: float, found: Line, highest: int | None = None) -> int:
     # -1 occurs in TREC-COVID's own judgements and counts as irrelevant
     if value != int(value) or value < -1:
         raise found.wrong(f"score {value!r} is not a grade", "Grades are whole: 0, 1, 2 ...")
@@ -279,7 +277,7 @@ def _score(value: float, found: hub.Found, highest: int | None = None) -> int:
     return int(value)
 
 
-def _paper(row: dict[str, Any], found: hub.Found, where: str, search: bool = False) -> Paper:
+def _paper(row: dict[str, Any], found: Line, where: str, search: bool = False) -> Paper:
     """Return one paper of a row. `venue` and `year` are filled for search alone: for others they may be the target."""
     key = next((k for k in ("doc_id", "corpus_id") if row.get(k) is not None), "doc_id")
     if key not in row:
@@ -358,26 +356,26 @@ def training_counts(name: str, root: Path) -> dict[str, int]:
     return {"train_queries": units, "train_pairs": pairs} if pairs else {"train": units}
 
 
-def _names(found: hub.Found, column: str) -> tuple[str, ...]:
-    for value in found.row[column]:
+def _names(found: Line, column: str) -> tuple[str, ...]:
+    for value in found[column]:
         if not isinstance(value, str) or not value:
             raise found.wrong(f"{column!r} must hold names, found {value!r:.60}")
-    return tuple(found.row[column])
+    return tuple(found[column])
 
 
 def _examples(paths: tuple[Path, ...], config: str) -> Iterator[TrainExample]:
     column = TARGETS[config]
     kinds: dict[str, hub.Kind] = {"labels_text": list, "descriptor": str}
     for found in hub.rows(paths, {**_FLAT, column: kinds.get(column, (int, float))}):
-        value = found.row[column]
+        value = found[column]
         if value == "":
             raise found.wrong(f"{column!r} is empty", "Name the class")
-        yield TrainExample(_paper(found.row, found, ""), _names(found, column) if column == "labels_text" else value)
+        yield TrainExample(_paper(found, found, ""), _names(found, column) if column == "labels_text" else value)
 
 
 def _paper_triples(paths: tuple[Path, ...]) -> Iterator[PaperTriple]:
     for found in hub.rows(paths, dict.fromkeys(("query", "pos", "neg"), dict)):
-        yield PaperTriple(*(_paper(found.row[part], found, part) for part in ("query", "pos", "neg")))
+        yield PaperTriple(*(_paper(found[part], found, part) for part in ("query", "pos", "neg")))
 
 
 def _ranked(paths: tuple[Path, ...], text_query: bool) -> Iterator[RankedQuery]:
@@ -385,12 +383,12 @@ def _ranked(paths: tuple[Path, ...], text_query: bool) -> Iterator[RankedQuery]:
     for found in hub.rows(paths, needs, {"doc_id": (str, int, NoneType)} if text_query else {}):
         if text_query:
             # the oldest dumps name no id; nothing but the judgements needs it, and those come with newer ones
-            query_id = found.row["doc_id"] if found.row["doc_id"] is not None else f"{found.path.name}:{found.line}"
-            query = Paper(_id(query_id, found, "doc_id"), found.row["query"], "")
+            query_id = found["doc_id"] if found["doc_id"] is not None else f"{found.path.name}:{found.line}"
+            query = Paper(_id(query_id, found, "doc_id"), found["query"], "")
         else:
-            query = _paper(found.row["query"], found, "query")
+            query = _paper(found["query"], found, "query")
         papers, scores = [], []
-        for position, candidate in enumerate(found.row["candidates"], start=1):
+        for position, candidate in enumerate(found["candidates"], start=1):
             where = f"candidates[{position}]"
             if not isinstance(candidate, dict):
                 raise found.wrong(f"{where} must be an object, found {candidate!r:.40}")

@@ -220,7 +220,6 @@ def load_adapters(trunk: Trunk, folders: Mapping[Any, Path]) -> Bottleneck:
 
 
 def _parameters(layers: nn.ModuleList, number: int) -> dict[tuple[int, str], Tensor]:
-    """Return (layer, library's name) -> parameter of a route's adapter or mixer."""
     return {
         (i, NAMES.get(name, name)): value
         for i, own in enumerate(layers)

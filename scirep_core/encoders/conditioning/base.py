@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from scirep_core.encoders.trunk.bert import Layer, Trunk
 from scirep_core.encoders.trunk.packing import Packed, pack
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, look_up
 from scirep_core.kit.formats import FORMATS, Format
 
 
@@ -144,9 +144,7 @@ CONDITIONINGS: dict[str, Way] = {
 
 def kind_of(name: str) -> type[Conditioning]:
     """Return a conditioning's class, by name. Raises ConfigError naming the nearest known one."""
-    if name not in CONDITIONINGS:
-        raise ConfigError(f"unknown conditioning {name!r}; {nearest(name, CONDITIONINGS)}")
-    way = CONDITIONINGS[name]
+    way = look_up("conditioning", name, CONDITIONINGS)
     kind: type[Conditioning] = getattr(importlib.import_module(f"{__package__}.{way.module}"), way.name)
     return kind
 

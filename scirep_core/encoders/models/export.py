@@ -105,7 +105,6 @@ def _based(encoder: Encoder, base: str) -> Encoder:
 
 
 def _compared(encoder: Encoder, again: Encoder) -> float:
-    """Return the largest difference between two encoders' vectors. Raises NumericError where it is more than rounding."""
     differs = 0.0
     for format in encoder.formats:
         one, two = (model.encode(PROBES, format) for model in (encoder, again))
@@ -117,7 +116,6 @@ def _compared(encoder: Encoder, again: Encoder) -> float:
 
 
 def _write(encoder: Encoder, folder: Path, say: Say) -> str:
-    """Write an encoder of the registry, a folder or the hub; returns the kind."""
     if isinstance(encoder, CheckpointEncoder):
         say(str(encoder.report))
         return _save(encoder, encoder, folder, encoder.made())

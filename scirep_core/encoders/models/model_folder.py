@@ -203,7 +203,6 @@ def optional(path: Path) -> dict[str, Any]:
 
 
 def _pipeline(folder: Path) -> tuple[str, bool]:
-    """Return (pooling, normalised) of a sentence-transformers pipeline; ("", False) where there is none."""
     path = folder / "modules.json"
     if not path.is_file():
         return "", False

@@ -191,7 +191,6 @@ def _trunk_and_tokens(trunk: Trunk, conditioning: Conditioning, tokens: Tokens) 
 
 
 def _fits(tokens: Tokens, rows: int) -> None:
-    """Raise ConfigError for a tokenizer with tokens that have no word vector."""
     if tokens.size > rows:
         raise ConfigError(f"the tokenizer knows {tokens.size} tokens, the model {rows}: they do not belong together")
 

@@ -86,7 +86,6 @@ def _fault(path: Path, size: int, changed: int) -> str:
 
 
 def _faults(value: Any, name: str) -> Iterator[str]:
-    """Yield the faults of one file's content, `name` being the file's own."""
     open_values: list[tuple[int, Any]] = [(0, value)]
     while open_values:
         depth, value = open_values.pop()

@@ -28,9 +28,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from scirep_core.encoders.trunk.number_types import at_threads, machine
-from scirep_core.kit.claims import held
 from scirep_core.kit.errors import CacheError, ConfigError, nearest
-from scirep_core.kit.store import home, stable_hash, write_json
+from scirep_core.kit.store import held, home, stable_hash, write_json
 
 WEIGHTS = 2 << 20
 """Most attention weights that are held at once on a CPU (8 MB in float32), or those of one document."""
@@ -68,7 +67,6 @@ def written_out(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _by_parts(way: Way, q: Tensor, k: Tensor, v: Tensor, size: int = 1) -> Tensor:
-    """Return what a way gives of so many documents at a time."""
     parts = [way(*(x[i : i + size] for x in (q, k, v))) for i in range(0, len(q), size)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 

@@ -103,7 +103,6 @@ def used_by(model: Conditioned, route: int) -> dict[int, nn.Parameter]:
 
 @contextmanager
 def _left_as_it_was(model: Conditioned) -> Iterator[None]:
-    """Let what is in training, needs gradients and drops attention be changed while inside."""
     needed = {p: p.requires_grad for p in model.parameters()}
     modes = {module: module.training for module in model.modules()}
     rates = {layer: layer.drop_attention for layer in model.trunk.layers}

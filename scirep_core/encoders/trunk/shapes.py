@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scirep_core.encoders.trunk.bert import Shape
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import look_up
 
 if TYPE_CHECKING:
     from scirep_core.encoders.trunk.tokens import Tokens
@@ -31,9 +31,7 @@ SHAPES: dict[str, Shape] = {
 
 def shape(name: str) -> Shape:
     """Return a shape by name. Raises ConfigError naming the nearest."""
-    if name not in SHAPES:
-        raise ConfigError(f"unknown shape {name!r}; {nearest(name, SHAPES)}")
-    return SHAPES[name]
+    return look_up("shape", name, SHAPES)
 
 
 def words(size: int) -> Tokens:

@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.data.tables import id_of, text_of
+from scirep_core.data.rows import Line
 from scirep_core.data.text import FIELDS, Recipe
 from scirep_core.encoders import Encoder, check_format
 from scirep_core.encoders.vectors.embed import readable
-from scirep_core.kit.claims import held
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper, field, parse_line, raw_lines, read_object
-from scirep_core.kit.store import sha256_file, stable_hash, write_json
+from scirep_core.kit.store import held, sha256_file, stable_hash, write_json
 
 PLAN = "plan.json"
 PART = 50_000
@@ -87,26 +86,22 @@ def records(
     """
     for line, raw in raw_lines(path) if lines is None else lines:
         if line >= first and raw.strip():
-            yield _record(parse_line(raw, path, line), path, line, recipe, reading)
+            yield _record(Line(parse_line(raw, path, line), path, line), recipe, reading)
 
 
-def _record(row: dict[str, Any], path: Path, line: int, recipe: Recipe, reading: Reading) -> Record:
-    key = next((name for name in IDS if name in row), IDS[0])
-    paper_id = id_of(row, key, path, line)
+def _record(row: Line, recipe: Recipe, reading: Reading) -> Record:
+    paper_id = row.id(next((name for name in IDS if name in row), IDS[0]))
     if "\0" in paper_id:
-        raise DataError(path, line, f"{paper_id!r:.60} is no id", "An id holds no NUL")
+        raise row.wrong(f"{paper_id!r:.60} is no id", "An id holds no NUL")
     if "query" in row:
-        return Record(paper_id, line, readable(recipe.of_query(field(row, "query", str, path, line))))
+        return Record(paper_id, row.line, readable(recipe.of_query(row.value("query"))))
     if not any(name in row for name in reading.fields):
-        reason = f"none of {', '.join(reading.fields)} is there"
-        raise DataError(path, line, reason, f"Present: {', '.join(sorted(row))}")
-    named = ("title", "abstract", "venue")
-    title, abstract, venue = (text_of(row, name, path, line) if name in row else "" for name in named)
-    dated = "year" in reading.fields and "year" in row
-    year = field(row, "year", (int, float, type(None)), path, line) if dated else None
+        raise row.wrong(f"none of {', '.join(reading.fields)} is there", f"Present: {', '.join(sorted(row))}")
+    title, abstract, venue = (row.text(name) if name in row else "" for name in ("title", "abstract", "venue"))
+    year = row.option("year", (int, float, type(None)), None) if "year" in reading.fields else None
     paper = Paper(paper_id, title, abstract, int(year) if year else None, venue=venue)
     text = recipe.of_paper(paper, reading.fields, reading.to_find, reading.float_years)
-    return Record(paper_id, line, readable(text))
+    return Record(paper_id, row.line, readable(text))
 
 
 def scan(path: Path, recipe: Recipe, reading: Reading, per_shard: int = PART) -> tuple[Part, ...]:
@@ -138,7 +133,6 @@ def _short(paper_id: str) -> int:
 
 
 def _refuse_twice(path: Path, rows: Iterable[Record], suspects: set[int]) -> None:
-    """Raise DataError for the first id that is there twice, among ids whose short hashes are."""
     seen: dict[str, int] = {}
     for record in rows if suspects else ():
         if _short(record.paper_id) in suspects:

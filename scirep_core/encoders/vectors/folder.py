@@ -9,7 +9,7 @@ interrupted (another processor, library or number of threads may round the last 
     manifest.json            written last: every shard with its SHA-256
 
 Any number of processes, on any number of machines that share the folder, may run the same command: each takes the next
-shard that nobody holds (`kit/claims.py`). A run that finds the manifest checks every byte it vouches for and computes again
+shard that nobody holds (`kit/store.py`). A run that finds the manifest checks every byte it vouches for and computes again
 what is damaged. Memory holds one shard.
 """
 
@@ -30,11 +30,10 @@ from scirep_core.encoders import Encoder
 from scirep_core.encoders.vectors.embed import Progress, compute
 from scirep_core.encoders.vectors.encoding import PLAN, Plan, Reading, Record, read_plan, records
 from scirep_core.encoders.vectors.shards import Shards
-from scirep_core.kit.claims import held
 from scirep_core.kit.errors import CacheError, DataError, NumericError
 from scirep_core.kit.formats import Format
-from scirep_core.kit.records import field, raw_lines, read_object
-from scirep_core.kit.store import read_header, read_shard, settle, write_json, writing
+from scirep_core.kit.records import field, grouped, raw_lines, read_object
+from scirep_core.kit.store import held, read_header, read_shard, settle, write_json, writing
 
 GROUP = 2048
 """Texts given to the encoder at a time, sorted by length within a shard."""
@@ -143,9 +142,7 @@ def encode_shard(
     shards: Shards, number: int, rows: Sequence[Record], encoder: Encoder, format: Format, step: Step | None = None
 ) -> None:
     """Compute one shard and write it, under its claim. Raises NumericError naming the paper without a proper vector."""
-    places: dict[str, list[int]] = {}
-    for i, row in enumerate(rows):
-        places.setdefault(row.text, []).append(i)
+    places = grouped(range(len(rows)), lambda i: rows[i].text)
     distinct = sorted(places, key=lambda text: (-len(text), text))
     vectors: NDArray[np.float32] | None = None
     for start in range(0, len(distinct), GROUP):

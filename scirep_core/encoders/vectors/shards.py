@@ -1,7 +1,7 @@
 """A folder of vectors in checksummed shards that any number of processes fill together; its locks are its own.
 
     NAME.shard      an array of vectors, and a header that says what they are of; under this name only when whole
-    NAME.claim      locked by the process that computes NAME, free when it dies (kit/claims.py); it may say what is computed
+    NAME.claim      locked by the process that computes NAME, free when it dies (kit/store.py); it may say what is computed
 
 Whatever was killed, a shard that is there is whole; a bit that flipped since is noticed before use, and the shard removed.
 Both stores are such folders: the one of texts (`embed.py`) and those of corpora (`folder.py`).
@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.kit.claims import held, living
 from scirep_core.kit.errors import CacheError
-from scirep_core.kit.store import read_header, read_shard, settle, write_shard, writing
+from scirep_core.kit.store import held, living, read_header, read_shard, settle, write_shard, writing
 
 log = logging.getLogger("scirep")
 

@@ -35,8 +35,9 @@ from scirep_core.evaluators.authors import author_features, author_model
 from scirep_core.evaluators.authors.author_blocks import ENOUGH, Block, Split, b3, by_collection, linked, splits, tune
 from scirep_core.evaluators.authors.author_model import Mentions, Outcome, scored
 from scirep_core.evaluators.pairs import evaluator
-from scirep_core.evaluators.rows import FEW, Asked, Floats, counted, draws, grouped, sentence, unit
+from scirep_core.evaluators.rows import FEW, Asked, Floats, counted, draws, sentence, unit
 from scirep_core.kit.errors import DataError
+from scirep_core.kit.records import grouped
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result
 from scirep_core.results.statistics import counts_of

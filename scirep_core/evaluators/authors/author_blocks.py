@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.evaluators.rows import Floats, grouped
+from scirep_core.evaluators.rows import Floats
 from scirep_core.kit.errors import DataError
+from scirep_core.kit.records import grouped
 from scirep_core.kit.store import stable_hash
 
 THRESHOLDS = 101

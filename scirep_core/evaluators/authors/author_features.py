@@ -188,7 +188,6 @@ def _coauthors(line: Byline, row: Signature, one: Person) -> list[Person]:
 
 
 def _codes(values: Iterable[str]) -> tuple[list[str], Ints]:
-    """Return the distinct values and the place of each among them, -1 for an empty one."""
     places: dict[str, int] = {}
     found = [places.setdefault(value, len(places)) if value else -1 for value in values]
     return list(places), np.array(found, dtype=np.int64)

@@ -33,8 +33,9 @@ from scirep_core.evaluators.authors.author_blocks import (
     tune,
 )
 from scirep_core.evaluators.authors.author_features import FEATURES, NAMELESS, Ints, Singles, Table
-from scirep_core.evaluators.rows import Floats, grouped
+from scirep_core.evaluators.rows import Floats
 from scirep_core.kit.errors import DataError
+from scirep_core.kit.records import grouped
 
 MOST_PAIRS = 100_000
 """Training pairs of a collection."""

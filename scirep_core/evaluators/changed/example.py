@@ -94,7 +94,6 @@ def words_of(text: str) -> list[str]:
 
 
 def _difference(field: str, print_: str, ours: str) -> str:
-    """Return in words which words are in one text alone."""
     a, b = Counter(words_of(print_)), Counter(words_of(ours))
     sides = {"the print lacks": b - a, "only the print has": a - b}
     parts = [f"{what} {listed([f'“{word}”' for word in extra.elements()])}" for what, extra in sides.items() if extra]

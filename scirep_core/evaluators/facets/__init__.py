@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.readers.csfcube import TASKS, FacetCollection
 from scirep_core.evaluators.rows import similarity_of
-from scirep_core.kit.errors import ConfigError, DataError, NumericError, nearest
+from scirep_core.kit.errors import ConfigError, DataError, NumericError, check_name, nearest
 from scirep_core.kit.formats import FACETS, PROTOCOLS, Protocol
 from scirep_core.kit.records import Query, read_object
 from scirep_core.results import Result, row_of
@@ -202,8 +202,7 @@ def folds_of(collection: FacetCollection, task: str, split: str) -> list[NDArray
     """Return the column indices of each fold of a task's split, in the order of `collection.queries`."""
     if task not in TASKS:
         raise ConfigError(f"unknown task csfcube/{task}; {nearest(task, TASKS)}")
-    if split not in SPLIT_FOLDS:
-        raise ConfigError(f"unknown split {split!r}; {nearest(split, SPLIT_FOLDS)}")
+    check_name("split", split, SPLIT_FOLDS)
     column = {query: i for i, query in enumerate(collection.queries)}
     if task not in collection.splits:
         raise ConfigError(f"csfcube/{task} is not part of this collection; it has {', '.join(collection.splits)}")
@@ -223,8 +222,7 @@ def evaluate(
     seed: int = 0,
 ) -> list[Result]:
     """Return one Result per task and metric of a ranked system; call `check` on its rankings first for warnings."""
-    if protocol not in PROTOCOLS:
-        raise ConfigError(f"unknown protocol {protocol!r}; {nearest(protocol, PROTOCOLS)}")
+    check_name("protocol", protocol, PROTOCOLS)
     metrics = metrics or collection.metrics or FACET_METRICS
     warnings = check(collection, system.rankings, system.name)
     if warnings and protocol == "sound":

@@ -23,9 +23,10 @@ import numpy as np
 from scirep_core.data.task import LabelSpace, LabelText, Task
 from scirep_core.evaluators.labels.scores import label_rows
 from scirep_core.evaluators.pairs import evaluator, pool_of
-from scirep_core.evaluators.rows import Asked, Floats, counted, grouped, mean_row, sentence, summary
+from scirep_core.evaluators.rows import Asked, Floats, counted, mean_row, sentence, summary
 from scirep_core.evaluators.search import Searched, ranks_of
 from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.records import grouped
 from scirep_core.results import Result
 from scirep_core.results.metrics import from_ranks
 
@@ -91,7 +92,6 @@ def evaluate(asked: Asked, data: LabelSpace) -> list[Result]:
 
 
 def _derived(metrics: Sequence[str], matched: bool) -> tuple[str, ...]:
-    """Return metrics with their `_name_match` forms."""
     unable = [name for name in metrics if name.endswith(MATCH) and not matched]
     if unable:
         raise ConfigError(f"metric {unable[0]!r} needs matched.jsonl, which the task has not")

@@ -132,7 +132,6 @@ def _one_label(gold: Labels, predicted: Labels, classes: Labels, picks: NDArray[
 
 
 def _many_labels(gold: Labels, predicted: Labels, classes: Labels, picks: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return what `_one_label` returns, of rows with several labels."""
     weights = counts_of(picks, len(gold))
     return 2 * weights @ (gold & predicted), weights @ (gold.astype(np.int64) + predicted)
 

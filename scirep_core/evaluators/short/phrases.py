@@ -74,7 +74,6 @@ def phrases(papers: Iterable[Paper], seed: int, tools: Tools, most: int = MOST) 
 
 
 def _pairs(title: str, tools: Tools) -> Iterator[tuple[str, str]]:
-    """Yield the last two words of each run of adjectives and nouns that ends in a noun."""
     tokens = [token for sentence in tools.sentences(title) for token in tools.tokens(sentence)]
     run: list[tuple[str, str]] = []
     for token, tag in [*zip(tokens, tools.tags(tokens), strict=True), ("", ".")]:

@@ -291,7 +291,6 @@ def overview(chapter: Chapter, looked: Looked, rows: Sequence[Result]) -> None:
 
 
 def _live(heads: Sequence[str], body: Sequence[Sequence[str]], caption: str) -> str:
-    """Return a table of which every number is of this build."""
     return report.table(heads, body, caption, [["", *["live"] * (len(heads) - 1)]] * len(body))
 
 

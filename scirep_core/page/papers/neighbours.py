@@ -35,7 +35,7 @@ from scirep_core.encoders.vectors.embed import embed
 from scirep_core.evaluators.neighbours import QUERIES
 from scirep_core.evaluators.perturbed import Cloud
 from scirep_core.evaluators.rows import Asked
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import check_name
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.page.chapter import Chapter, progress
@@ -146,8 +146,7 @@ def subjects(chapter: Chapter) -> tuple[Gathered, list[Subject]]:
     short = {name.partition("/")[2]: name for name in COLLECTIONS}
     names = names_in(given["collections"]) or list(short)
     for name in names:
-        if name not in short:
-            raise ConfigError(f"unknown collection {name!r}; {nearest(name, short)}")
+        check_name("collection", name, short)
     gathered, queries = gather(chapter, [short[name] for name in names]), given.get("queries", 0)
     return gathered, [Subject(task, given["seed"], queries, given["tools"]) for task in gathered.tasks.values()]
 

@@ -44,7 +44,6 @@ class LeaderboardExplorer(Explorer, prefix="lbx", scripts=("leaderboard_export.j
         super().__init__({key: value for key, value in view.items() if key != "known"}, **chosen)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a complete selection: `wanted` over `before` over `START`. Raises ConfigError naming key, value and valid ones."""
         new = complete(START, before, wanted)
         known = {name: ["", *values] for name, values in self._known.items()}
         known |= {"what": ["", *WHATS], "sort": [sign + name for sign in ("", "-") for name in SORTS]}

@@ -79,7 +79,6 @@ class OwnPaperExplorer(Explorer, prefix="opx", scripts=("own_encoder.js", "own_p
     brief = traitlets.Bool(False).tag(sync=True)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a complete selection: `wanted` over `before` over the first example as it is. Raises ConfigError."""
         known = {"example": [example[0] for example in self._view["examples"]], "code": [AS_TYPED, *CODES]}
         new = complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted)
         check_choices(new, known)

@@ -71,7 +71,6 @@ class PerturbationExplorer(Explorer, prefix="spx", scripts=("perturbations.js",)
         super().__init__(view, **kwargs)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a complete selection: `wanted` over `before` over the first paper and code. Raises ConfigError."""
         known = {"paper": [paper["id"] for paper in self._view["papers"]] + [OWN] * self._own, "code": list(CODES)}
         new = complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted)
         check_choices(new, known)

@@ -168,7 +168,6 @@ def explore(
 def _paired(
     kind: str, score: Any, title: str, names: Mapping[Any, str], shown: Sequence[str], found: Cells, apart: Cells
 ) -> View:  # fmt: skip
-    """Return one line of the explorer: a score of all systems, and the differences that were recorded."""
     there = [system for system in names if (system, score) in found]
     check_distinct("systems", [names[system] for system in there])
     gaps = {}

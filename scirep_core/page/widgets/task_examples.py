@@ -30,8 +30,10 @@ from scirep_core.data.literature.emit.scirepeval import classification
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
 from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.data.rows import classes
 from scirep_core.data.task import Task
 from scirep_core.kit.formats import FACET_OF_LABEL
+from scirep_core.kit.records import grouped
 from scirep_core.page.widgets.common import View, clip
 
 CANDIDATES, MENTIONS, REVIEWERS, GOLD = 12, 14, 6, 12
@@ -129,7 +131,6 @@ def examples(task: Task | FacetCollection, wanted: int, seed: int) -> list[View]
 
 
 def _some(pool: Iterable[Any], wanted: int, rng: random.Random) -> list[Any]:
-    """Return up to `wanted` items in random order."""
     items = list(pool)
     return rng.sample(items, min(wanted, len(items)))
 
@@ -144,8 +145,7 @@ def _labelled(task: Task, data: schema.Labelled, wanted: int, rng: random.Random
 
 
 def _names(names: Sequence[str], label: schema.Label) -> list[str]:
-    classes = [k for k, on in enumerate(label) if on] if isinstance(label, tuple) else [int(label)]
-    return [names[k] if 0 <= k < len(names) else f"class {k}" for k in classes]
+    return [names[k] if 0 <= k < len(names) else f"class {k}" for k in classes(label)]
 
 
 def keep(grades: Sequence[int | None], most: int, rng: random.Random) -> list[int]:
@@ -325,10 +325,8 @@ def charts(task: Task | FacetCollection) -> list[View]:
             return [_columns("Papers by value", values)]
         return [_class_bars(task, data)]
     if isinstance(data, schema.Judged):
-        lists: dict[tuple[str, str], list[int | None]] = defaultdict(list)
-        for row in data.rows:
-            lists[row.query_id, row.group].append(row.score)
-        return _grade_charts(task, list(lists.values()), "candidates")
+        lists = grouped(data.rows, lambda row: (row.query_id, row.group)).values()
+        return _grade_charts(task, [[row.score for row in rows] for rows in lists], "candidates")
     if isinstance(data, schema.Pooled):
         return _grade_charts(task, [list(judged.values()) for judged in data.relevant.values()], "judged papers")
     if isinstance(data, schema.LabelSpace):

@@ -228,7 +228,6 @@ def _numbered(value: Any, number: Any) -> Any:
 def _about(
     name: str, spec: TaskSpec | None, task: Task | FacetCollection | None = None, training: Mapping[str, int] | None = None
 ) -> View:  # fmt: skip
-    """Return what is said of a task without looking at its data."""
     kind, format, relation = "facets", "PRX", ""
     metrics: tuple[str, ...] = ()
     if isinstance(task, Task):
@@ -257,7 +256,6 @@ def _counts(task: Task | FacetCollection) -> dict[str, int]:
 
 
 def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
-    """Return a word and a sentence on where the data are from."""
     if source == "":
         return "No data here", "This page holds no data of the task, only what its paper prints."
     if source == "embedded":
@@ -277,7 +275,6 @@ def _source(source: str, spec: TaskSpec | None) -> tuple[str, str]:
 
 @functools.cache
 def _exhibits() -> dict[str, list[str]]:
-    """Return {exhibit id: [exhibit, what it shows, chapter]} of the inventory of exhibits."""
     rows = read_csv(published.FOLDER / "exhibits.csv", ("id", "paper", "exhibit", "shows", "chapter"))
     of = {"scirepeval-v1": " of v1", "scirepeval-v2": " of v2"}
     return {row["id"]: [row["exhibit"] + of.get(row["paper"], ""), row["shows"], row["chapter"]] for _, row in rows}

@@ -332,14 +332,13 @@ def moments(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _targets(root: Path, config: str, split: str) -> Iterator[Any]:
-    """Yield the target of every row of a split; none where there is no such split."""
     from scirep_core.data import hub
     from scirep_core.data.readers.scirepeval import TARGETS, TEXT_COLLECTION
 
     find = hub.files if split == "train" else hub.find
     if paths := find(root, TEXT_COLLECTION, config, split):
         for found in hub.rows(paths, {TARGETS[config]: (str, list, int, float)}):
-            yield found.row[TARGETS[config]]
+            yield found[TARGETS[config]]
 
 
 def _names(target: str | Sequence[str]) -> Sequence[str]:

@@ -6,7 +6,7 @@
 
 A row is a positive pair with its query's hard negative, or none. All three texts go the way of their task: an expert, an
 instruction, serves queries and candidates alike. Sources are read from files in DPR's form, streamed (`data/readers/scimult.py`);
-labels of real papers become such files by `scirep data pairs` (`data/readers/maple_pairs.py`).
+labels of real papers become such files by `scirep data pairs` (`data/readers/maple.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.text import Recipe
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.training.data import READING, Reading, Shelf, TrainTask
@@ -62,8 +62,7 @@ def pair_tasks(
         raise ConfigError(f"{unknown[0]!r} is no source of SciMult's training; {nearest(unknown[0], SOURCES)}")
     if not names:
         raise ConfigError("there is nothing to train on: name a source")
-    if split not in ("train", "validation"):
-        raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
+    check_name("split", split, ("train", "validation"))
     shelf = Shelf(tokens, reading.max_length, file)
     rows = {name: _rows(name, root, split, shelf, reading.recipe, cap) for name in names}
     documents = shelf.documents()

@@ -144,7 +144,6 @@ def _kind(path: Path, i: int, entry: dict[str, Any]) -> Kind:
 
 
 def _source(path: Path, i: int, entry: dict[str, Any]) -> tuple[str, dict[str, Path]]:
-    """Return (training set, files): one of both is empty."""
     if ("dataset" in entry) == ("data_files" in entry):
         raise DataError(path, i, "give either dataset or data_files")
     if "data_files" in entry:
@@ -172,7 +171,6 @@ def _beside(path: Path, i: int, name: str) -> Path:
 
 
 def _codes(path: Path, i: int, entry: dict[str, Any], kind: Kind) -> tuple[Format, Format]:
-    """Return the formats of query and candidates; where no code is given those of the task's kind."""
     usual: Format = {"triplet": "PRX", "regression": "RGN"}.get(kind, "CLF")  # type: ignore[assignment]
     given = entry.get("ctrl_token", f"[{usual}]")
     codes = [given.get("query"), given.get("candidates")] if isinstance(given, dict) else [given, given]
@@ -215,7 +213,7 @@ def _of_files(task: PublishedTask, split: str) -> Stream:
     if task.type == "triplet":
         return replace(made, rows=partial(scirepeval._paper_triples, files))
     if task.type == "ir":
-        bare = isinstance(next(iter(hub.rows(files, {"query": (str, dict)}))).row["query"], str)
+        bare = isinstance(next(iter(hub.rows(files, {"query": (str, dict)})))["query"], str)
         return replace(made, rows=partial(scirepeval._ranked, files, bare), text_query=bare)
     trained = (task.files.get("train", files[0]),)
     known = [row.target for row in _examples(trained, task)]
@@ -229,16 +227,14 @@ def _of_files(task: PublishedTask, split: str) -> Stream:
 
 
 def _examples(files: Sequence[Path], task: PublishedTask) -> Iterator[TrainExample]:
-    """Yield papers with their targets: a class name, several, or a number."""
     kinds: dict[Kind, hub.Kind] = {"multi_label": list, "classification": str, "regression": (int, float)}
     for found in hub.rows(files, {**scirepeval._FLAT, task.labels_field: kinds[task.kind]}):
-        value = found.row[task.labels_field]
+        value = found[task.labels_field]
         target = scirepeval._names(found, task.labels_field) if isinstance(value, list) else value
-        yield TrainExample(scirepeval._paper(found.row, found, ""), target)
+        yield TrainExample(scirepeval._paper(found, found, ""), target)
 
 
 def _lines(path: Path) -> tuple[str, ...]:
-    """Return the class names of a file, one a line."""
     try:
         names = path.read_bytes().decode("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:

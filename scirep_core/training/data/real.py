@@ -26,7 +26,7 @@ from scirep_core.data.open import tasks as open_tasks
 from scirep_core.data.readers.samples import in_train, read_sample
 from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainExample, TrainRow
 from scirep_core.data.task import Judged, Labelled, Task, Triple, Triples
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name, nearest
 from scirep_core.kit.records import Paper
 from scirep_core.training.data import Kind, Stream, moments
 
@@ -74,8 +74,7 @@ def open_stream(name: str, split: str = "train", most: int | None = None) -> Str
     """
     if name not in (known := (*open_tasks.TRAINED, *open_tasks.PAIRED)):
         raise ConfigError(f"{name!r} is not trained on; {nearest(name, known)}")
-    if split not in ("train", "validation"):
-        raise ConfigError(f"unknown split {split!r}; {nearest(split, ('train', 'validation'))}")
+    check_name("split", split, ("train", "validation"))
     task = load_task(name, "open")
     assert isinstance(task, Task)
     return task_stream(name, task, split, most)
@@ -134,7 +133,6 @@ def _title(paper: Paper) -> str:
 
 
 def _titles(name: str, task: Task) -> Iterator[str]:
-    """Yield the titles of the papers a task tests."""
     ids: set[str] = set()
     if isinstance(task.payload, Labelled):
         ids = {example.paper_id for example in task.payload.splits["test"]}
@@ -151,7 +149,6 @@ def _triples(name: str, payload: Triples, train: bool, split: str) -> Iterator[T
 
 
 def _untested(name: str, task: Task, tested: frozenset[str]) -> Iterator[TrainRow]:
-    """Yield a sample's training rows without papers whose titles are tested."""
     if isinstance(task.payload, Judged):
         yield from _ranked(name, task, task.payload, tested)
         return

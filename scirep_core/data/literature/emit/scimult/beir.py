@@ -127,7 +127,6 @@ def write_scifact(root: Path, literature: Literature) -> None:
 
 @functools.cache
 def _slots(tree: Tree) -> frozenset[str]:
-    """Return the slots of a template."""
     names = {part.name for part in tree if isinstance(part, Slot)}
     return frozenset(names.union(*(_slots(o) for part in tree if isinstance(part, Choice) for o in part.options)))
 
@@ -170,7 +169,6 @@ def _elsewhere(literature: Literature, i: int, draw: Draw) -> int:
 
 
 def _agreeing(literature: Literature, corpus: Ints, claims: Sequence[Asked]) -> list[list[int]]:
-    """Return for each claim the papers of the corpus it is about, ascending."""
     latents = literature.latents
     wanted = {claim.key for claim in claims}
     found = defaultdict[tuple[int, ...], list[int]](list)

@@ -142,7 +142,6 @@ def _cases(patients: list[Patient], key: str) -> Iterator[dict[str, Any]]:
 
 
 def _similar(query: Patient, pool: list[Patient]) -> dict[str, int]:
-    """Return the grades of the patients that are similar to a query."""
     topic_of = [p.topic for p in lexicon().problems]
     grades = {
         p.patient_id: (topic_of[p.problem] == topic_of[query.problem]) + (p.problem == query.problem) for p in pool
@@ -151,7 +150,6 @@ def _similar(query: Patient, pool: list[Patient]) -> dict[str, int]:
 
 
 def _articles(literature: Literature) -> Ints:
-    """Return the pool of articles: medicine first, then whatever else, ascending."""
     rng, medical = stream(literature.seed, "articles"), of_fields(literature, "Medicine")
     order = np.concatenate([rng.permutation(np.flatnonzero(kind)) for kind in (medical, ~medical)])
     own = min(int(medical.sum()), PAR_POOL // 2)

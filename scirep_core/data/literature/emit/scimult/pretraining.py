@@ -119,8 +119,6 @@ def text_id(text: str) -> str:
 def _rows(
     literature: Literature, lines: Iterable[Line], labels: Sequence[Label], members: dict[str, Member]
 ) -> Iterator[Row]:
-    """Yield the rows of a file, and note which latents stand behind each text."""
-
     def context(kind: str, k: int) -> Row:
         if kind == "label":
             return {"title": labels[k].name, "text": labels[k].definition, "passage_id": labels[k].label_id}
@@ -141,7 +139,6 @@ def _rows(
 
 
 def _oracle(root: Path, literature: Literature, name: str, members: dict[str, Member], labels: Space | None) -> None:
-    """Write the oracle of one source; `labels`: the space of a label source."""
     kinds, places = zip(*members.values(), strict=True)
     place, is_paper = np.array(places), np.array([kind != "label" for kind in kinds])
     latents = literature.latents
@@ -198,7 +195,6 @@ def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[L
 
 
 def _coarse(literature: Literature, papers: Ints) -> Iterator[Line]:
-    """Yield papers with their field."""
     latents, used, draw = literature.latents, Counter[int](), draws(stream(literature.seed, "hard fields"))
     for i in papers.tolist():
         own = int(OF_MAG[latents.field[i]])
@@ -210,7 +206,6 @@ def _coarse(literature: Literature, papers: Ints) -> Iterator[Line]:
 
 
 def _citation(literature: Literature, papers: Ints) -> Iterator[Line]:
-    """Yield papers with up to five of those they cite."""
     rng, seen = stream(literature.seed, "citation triplets"), held_out(literature) != EVALUATION
     seen &= ~lent(literature)
     for i in papers.tolist():

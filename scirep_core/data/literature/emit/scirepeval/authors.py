@@ -111,7 +111,6 @@ def _clusters(here: Ints, author: Ints) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _write_object(path: Path, entries: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    """Write one JSON object, an entry a line, streamed."""
     import json
 
     with atomic(path) as stream:

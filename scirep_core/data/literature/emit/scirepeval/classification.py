@@ -265,7 +265,6 @@ def _scidocs(literature: Literature) -> Iterator[Target]:
 
 
 def _single(config: str, parts: Parts, label: Ints, columns: Columns, truth: Ints | None = None) -> Target:
-    """Return a single-label task with its oracle (`truth`: the labels without noise)."""
     true = (label if truth is None else truth)[np.concatenate(parts)]
     return Target(config, parts, label, signs(true[:, None] == np.unique(true)), columns)
 

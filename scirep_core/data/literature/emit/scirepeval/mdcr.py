@@ -80,8 +80,6 @@ def write(root: Path, literature: Literature) -> None:
 def _mined(
     rng: Random, literature: Literature, papers: judged.Traits, queries: Ints, best_known: Ints
 ) -> dict[str, Ints]:
-    """Return what each miner proposes, in the order of the published script."""
-
     def like(name: str) -> Ints:
         return judged.sharing(rng, papers, queries, [((name,), 4 * MINED)])
 
@@ -110,7 +108,6 @@ def _second_hand(rng: Random, literature: Literature, queries: Ints) -> tuple[In
 
 
 def _most_cited(literature: Literature) -> dict[int, Ints]:
-    """Return the forty most cited papers of each field."""
     count, field = literature.cited_by.counts(), literature.latents.field
     return {number: (of_field := np.flatnonzero(field == number))[np.argsort(-count[of_field], kind="stable")][:40]
             for number in range(len(FIELDS))}  # fmt: skip

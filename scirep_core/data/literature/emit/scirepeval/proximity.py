@@ -165,7 +165,6 @@ def _high_influence(root: Path, literature: Literature) -> None:
 
 
 def _cited(root: Path, literature: Literature) -> Iterator[judged.Pools]:
-    """Write and yield Cite and Co-cite."""
     size = scaled(len(literature), *SCIDOCS)
     for name in ("cite", "cocite"):
         queries = judged.askers(literature, f"scidocs_{name}", 4 * size)
@@ -217,7 +216,6 @@ def _relish(root: Path, literature: Literature) -> None:
 
 
 def _seen(root: Path, literature: Literature) -> Iterator[judged.Pools]:
-    """Write and yield Co-view and Co-read."""
     papers, size = judged.traits(literature), scaled(len(literature), *SCIDOCS)
     for name in ("view", "read"):
         queries = judged.askers(literature, f"scidocs_{name}", 3 * size)

@@ -78,7 +78,6 @@ def agreement(literature: Literature, query: int, papers: Ints) -> Ints:
 
 
 def _session(literature: Literature, query: int, draw: Draw, alike: list[tuple[Ints, Links]]) -> Iterator[Shown]:
-    """Yield what is shown to the author of one paper, with scores."""
     noise, citing = round(literature.dials.noise * 65_536), literature.cited_by.of(query)
     proposed = dict[int, str]()
     for k in range(FEWEST + draw() % (MOST - FEWEST + 1)):

@@ -95,7 +95,6 @@ def _invited(rng: Random, literature: Literature, submissions: Ints, eligible: M
 
 
 def _known(rng: Random, written: Links, invited: Ints) -> Ints:
-    """Return (invited, KNOWN): papers each reviewer is known by."""
     papers = [written.of(author) for author in invited.tolist()]
     known = [theirs[np.sort(rng.permutation(len(theirs))[:KNOWN])] for theirs in papers]
     return judged.linked(from_lists(known), np.arange(len(known)), KNOWN)[0]

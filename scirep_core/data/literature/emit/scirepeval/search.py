@@ -113,7 +113,6 @@ def _clicked(literature: Literature, rng: Random, targets: Ints, wanted: judged.
 
 
 def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
-    """Write a query for a paper."""
     words, latents, people = lexicon(), literature.latents, literature.people
     problem = words.problems[latents.problem[target]]
     if kind == "problem":
@@ -130,7 +129,6 @@ def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
 
 
 def _bibliography(literature: Literature) -> dict[str, Column]:
-    """Return the further columns of a search candidate."""
     people, cited_by = literature.people, literature.cited_by
     sums = np.concatenate([[0], np.cumsum(cited_by.values >= INFLUENTIAL)])
     return {
@@ -146,7 +144,6 @@ def _bibliography(literature: Literature) -> dict[str, Column]:
 
 
 def _of_medicine(literature: Literature) -> Mask:
-    """Return the papers of medicine; all papers where there are none."""
     found: Mask = literature.latents.field == FIELDS.index("Medicine")
     return found if found.sum() > 20 else np.ones(len(literature), dtype=np.bool_)
 
