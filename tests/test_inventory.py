@@ -90,12 +90,11 @@ def test_every_embedded_task_is_sound_and_lies_between_floor_and_ceiling(name: s
 def test_words_tell_something_of_a_class_but_not_all(name: str) -> None:
     task = embedded(name)
     top, words, bottom = (
-        next(row.value for row in evaluate(task, load_system(system).on(task), "paper", seed=1, name=system)
+        next(row.value for row in evaluate(task, load_system(system).on(task), "sound", seed=1, name=system)
              if row.metric == TASKS[name].metrics[0] and row.split == "test")
         for system in ("oracle", "tfidf", "random")
     )  # fmt: skip
-    assert words < 0.9 * top
-    assert name == "scirepeval/biomimicry" or bottom + 5 < words  # a handful of its papers
+    assert bottom + 20 < words < 0.9 * top
 
 
 def test_csfcube_is_a_task_of_the_inventory_too():
