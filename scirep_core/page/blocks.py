@@ -127,7 +127,7 @@ def _cell(
         return ""
     printed = exhibit.printed.get((line, column))
     places = printed.decimals if isinstance(printed, Printed) else decimals
-    shown = report.grouped(chapter.number(number, places), years=True)
+    shown = report.thousands(chapter.number(number, places), years=True)
     if callable(best):
         marked = best(line, number)
     else:

@@ -201,7 +201,7 @@ def by_count(rows: Iterable[Result]) -> dict[tuple[str, str], Result]:
 
 def number(chapter: Chapter, shown: Number | None, decimals: int = 0) -> str:
     """Return a number as `chapter.number` does, with thousands set apart; "" for none."""
-    return "" if shown is None else report.grouped(chapter.number(shown, decimals))
+    return "" if shown is None else report.thousands(chapter.number(shown, decimals))
 
 
 def of_how_many(rows: Sequence[Result], what: str) -> str:

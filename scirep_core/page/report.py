@@ -139,7 +139,7 @@ def table(
     )
 
 
-def grouped(cell: str, years: bool = False) -> str:
+def thousands(cell: str, years: bool = False) -> str:
     """Return a cell with thousands set apart in the numbers it shows; addresses and titles stay as they are.
 
     Args:

@@ -23,7 +23,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from scirep_core.page.report import grouped
+from scirep_core.page.report import thousands
 from scirep_core.page.rows import Number, way
 from scirep_core.results import Result
 
@@ -81,7 +81,7 @@ def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> l
     """Return the sentences of which every number is there. Raises jinja2.UndefinedError for a name that was not given."""
 
     def number(row: Number | None, decimals: int | None = None, sign: bool = False) -> Markup:
-        return Markup(grouped(link(_there(row), decimals, sign), years=True))
+        return Markup(thousands(link(_there(row), decimals, sign), years=True))
 
     def with_interval(row: Result | None, decimals: int = 1, sign: bool = False, unit: str = "") -> Markup:
         parts = (number(row, decimals, sign), escape(unit), interval(_there(row), decimals))

@@ -39,7 +39,7 @@ class _Shown:
         if spec == "y":
             return self.chapter.number(self.number, 0)
         decimals = None if isinstance(self.number, Printed) else int(spec.lstrip("+") or 0)
-        return report.grouped(self.chapter.number(self.number, decimals, spec.startswith("+")))
+        return report.thousands(self.chapter.number(self.number, decimals, spec.startswith("+")))
 
 
 def fields(template: str) -> list[str]:
@@ -91,7 +91,7 @@ def card(
     for name in dict.fromkeys(name for of in there.values() for name in of):
         numbers = {head: of[name] for head, of in there.items() if name in of}
         odd = circled({head: number(one) for head, one in numbers.items()})
-        shown = [report.grouped(chapter.number(numbers[h], decimals)) if h in numbers else "" for h in there]
+        shown = [report.thousands(chapter.number(numbers[h], decimals)) if h in numbers else "" for h in there]
         body.append([html.escape(ROWS.get(name, name)), *shown])
         kinds = ["published" if isinstance(numbers.get(h), Printed) else "" for h in there]
         classes.append(["", *(f"{kind} circled" if h in odd else kind for h, kind in zip(there, kinds, strict=True))])
