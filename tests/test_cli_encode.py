@@ -22,6 +22,7 @@ from scirep_core import load_encoder
 from scirep_core.bench.given import read_vectors
 from scirep_core.data.text import Recipe
 from scirep_core.encoders.vectors import encoding, scale
+from scirep_core.encoders.vectors import folder as vector_folder
 from scirep_core.encoders.vectors.encoding import Reading, plan, records, scan
 from scirep_core.encoders.vectors.folder import encode_folder, read_vector_folder, vector_shards
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, NumericError
@@ -362,3 +363,15 @@ def test_ray_writes_the_same_folder(tmp_path):
     (ids, vectors), (same, again) = read_vector_folder(tmp_path / "local"), read_vector_folder(tmp_path / "ray")
     assert ids == same
     assert np.abs(vectors - again).max() < 1e-6
+
+
+def test_the_input_is_read_once_and_forward(tmp_path, monkeypatch):
+    source, out, encoder = papers(tmp_path, 60), tmp_path / "out", Letters()
+    made = plan(source, out, encoder, "PRX", per_shard=10)
+    opened, plain = [], vector_folder.raw_lines
+    monkeypatch.setattr(vector_folder, "raw_lines", lambda path: opened.append(path) or plain(path))
+    read = vector_folder.reader(source, made, encoder)
+    assert [next(iter(read(i))).paper_id for i in (0, 1, 3, 5)] == ["p0", "p10", "p30", "p50"]
+    assert len(opened) == 1
+    assert read(2)[0].paper_id == "p20"
+    assert len(opened) == 2

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from scirep_core.cli import train as cli_train
 from scirep_core.encoders import MARK, load_encoder
-from scirep_core.encoders.models.model_store import describe
+from scirep_core.encoders.models.model_store import describe, load_model
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.store import stable_hash, write_json
 from scirep_core.training import loop
@@ -120,7 +120,6 @@ def test_what_is_refused_in_one_line(base, tmp_path):
         ([*there, "--set", "model.conditioning=adapter"], "unknown conditioning"),
         ([*there, "--set", 'model.options={"widht": 3}'], "model.options"),
         (["--config", write(tmp_path, base, "pals", "options = {widht = 3}"), *there[2:]], "widht"),
-        (["--config", write(tmp_path, base, "fusion"), *there[2:]], "fusion goes on from trained adapters"),
         ([*there, "--set", "data.tasks=fox"], "scirepeval/fos"), ([*there, "--set", "data.source=nowhere"], "nowhere"),
         ([*there, "--set", "data.tasks=scimult/pretrain_citation,fos"], "Train on one paper's sets at a time"),
         (["--config", config, "--out", tmp_path], "."),
@@ -134,6 +133,7 @@ def test_what_is_refused_in_one_line(base, tmp_path):
 def test_a_training_that_is_stopped_says_so_and_goes_on(base, tmp_path, monkeypatch):
     config, out = write(tmp_path, base, "control_codes"), tmp_path / "model"
     words = ["--config", config, "--set", "train.steps=20", "--set", "train.checkpoint_every=5"]
+    alone = told(*words, "--out", tmp_path / "alone")
     saved = loop.save
 
     def save_and_stop(folder, at, *rest):
@@ -146,9 +146,10 @@ def test_a_training_that_is_stopped_says_so_and_goes_on(base, tmp_path, monkeypa
     assert stopped.exit_code != 0 and not out.exists()
     assert f"{out}.training: the same command goes on from the last checkpoint" in stopped.stderr
     monkeypatch.setattr(loop, "save", saved)
-    assert (
-        told(*words, "--out", out)["steps"] == 20 and not (tmp_path / "model.training").exists()
-    )  # bits: test_train.py
+    again = told(*words, "--out", out)
+    assert again["losses"] == alone["losses"]
+    assert (out / "model.safetensors").read_bytes() == (tmp_path / "alone" / "model.safetensors").read_bytes()
+    assert not (tmp_path / "model.training").exists()
 
 
 def test_a_pipe_is_told_each_tenth_of_every_training(capsys):
@@ -165,3 +166,18 @@ def test_a_pipe_is_told_each_tenth_of_every_training(capsys):
     with cli_train._bar(False) as progress:  # of several processes the first one tells
         progress(told(40, 40))
     assert capsys.readouterr().err == ""
+
+
+def test_fusion_goes_on_from_adapters_and_codes_may_begin_as_cls(base, tmp_path):
+    adapters = write(tmp_path, base, "bottleneck", "options = {reduction = 4}")
+    told("--config", adapters, "--out", tmp_path / "adapters")
+    fused = write(tmp_path, tmp_path / "adapters", "fusion")
+    told("--config", fused, "--out", tmp_path / "fused")
+    first, second = (load_model(tmp_path / name).model.conditioning for name in ("adapters", "fused"))
+    assert all(a.equal(b) for a, b in zip(first.adapters.parameters(), second.adapters.parameters(), strict=True))
+    lone = scirep_train("--config", write(tmp_path, base, "fusion"), "--out", tmp_path / "no")
+    assert "fusion goes on from trained adapters" in str(lone.exception)
+    words = ["--config", write(tmp_path, base, "control_codes"), "--set", "train.conditioning_lr=0", "--set"]
+    told(*words, 'model.options={"start": "cls"}', "--out", tmp_path / "model")
+    first, second = load_model(tmp_path / "model").model.conditioning.codes.weight[:2]
+    assert first.equal(second)  # a rate of 0 leaves them as they begin, all alike

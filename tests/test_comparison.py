@@ -50,19 +50,28 @@ def test_tukey_and_anova_are_those_of_scipy_and_need_mean_and_deviation_alone(si
     assert again.tied_with_best == ours.tied_with_best
 
 
-def test_a_pair_of_groups_has_a_sign():
+def test_anova_by_hand():
+    """Means 2, 3, 7; between: 3 * ((2-4)^2 + (3-4)^2 + (7-4)^2) / 2 = 21; within: (2 + 2 + 2) / 6 = 1; F = 21."""
     found = anova_tukey({"a": [1, 2, 3], "b": [2, 3, 4], "c": [6, 7, 8]})
-    assert found.df == (2, 6)
+    assert (found.f, found.df, found.p) == (pytest.approx(21), (2, 6), pytest.approx(stats.f.sf(21, 2, 6)))
+    # q = |2 - 3| / sqrt(1 / 3) against the studentised range of 3 groups and 6 degrees of freedom
+    assert found.pair("a", "b").p == pytest.approx(stats.studentized_range.sf(3**0.5, 3, 6), abs=1e-9)
     assert (found.pair("c", "a").difference, found.pair("a", "c").difference) == (5, -5)
     assert found.pair("a", "c").low == -found.pair("c", "a").high
     assert (found.best, found.tied_with_best) == ("c", set())
 
 
-@pytest.mark.parametrize("df", [1, 2, 6, 14, 200])
+@pytest.mark.parametrize("df", [2, 6, 14, 200])
 @pytest.mark.parametrize("groups", [2, 3, 11])
 def test_the_studentised_range_is_that_of_scipy(groups, df):
     for q in (0, 0.05, 1, 3.3, 6, 15):
         assert studentised_range(q, groups, df) == pytest.approx(stats.studentized_range.sf(q, groups, df), abs=5e-9)
+
+
+@pytest.mark.parametrize("df", [2, 3, 10])
+def test_the_studentised_range_of_two_groups_is_students_t_however_far(df):
+    for q in (3, 50, 500, 5000):
+        assert studentised_range(q, 2, df) == pytest.approx(2 * stats.t.sf(q / 2**0.5, df), abs=1e-10)
 
 
 def test_underlined_is_what_does_not_differ_from_the_best():

@@ -15,7 +15,9 @@ import pytest
 from emitted import Emitted
 from scipy.stats import kendalltau
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.svm import LinearSVC
+from sklearn.metrics import f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC, LinearSVR
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.inventory import TASKS, TRAINING
@@ -331,13 +333,55 @@ def test_blocks_of_s2and_hold_several_mentions_and_some_several_people(world):
 
 def test_improvement_is_not_in_single_words(world):
     """The subject of a descriptor can be read off words; whether it improved hardly can."""
-    text_of = {row["doc_id"]: f"{row['title']} {row['abstract']}" for row in world.rows("mesh_descriptors")}
-    (known, train), (new, test) = (world.labels("mesh_descriptors", part) for part in ("train", "test"))
-    words = TfidfVectorizer(sublinear_tf=True)
-    seen, unseen = words.fit_transform(map(text_of.get, known)), words.transform(map(text_of.get, new))
+    (known, train), (new, test) = by_words(world, "mesh_descriptors")
 
     def right(of):
-        return (LinearSVC(random_state=0).fit(seen, of(train)).predict(unseen) == of(test)).mean()
+        return (LinearSVC(random_state=0).fit(known, of(train)).predict(new) == of(test)).mean()
 
     assert right(lambda y: y // 2) > 0.7
     assert right(lambda y: y % 2) < 0.85
+
+
+def parts_of(world, config, of):
+    """Return (inputs, labels) of train and test; `of`: ids -> inputs, fitted on train."""
+    (known, train), (new, test) = (world.labels(config, part) for part in ("train", "test"))
+    inputs = of(known), of(new)
+    return (inputs[0], train), (inputs[1], test)
+
+
+def by_oracle(world, config):
+    vectors = world.oracle(f"scirepeval/{config.lower()}")
+    return parts_of(world, config, lambda ids: np.stack([vectors[i] for i in ids]))
+
+
+def by_words(world, config):
+    rows = world.rows(scirepeval.TEXTS.get(config, config))
+    text_of = {row["doc_id"]: f"{row['title']} {row['abstract']}" for row in rows}
+    words = TfidfVectorizer(sublinear_tf=True)
+    words.fit([text_of[i] for i in world.labels(config, "train")[0]])
+    return parts_of(world, config, lambda ids: words.transform([text_of[i] for i in ids]))
+
+
+def score(config, train, test):
+    """Score as SciRepEval does, with one C and no intercept: the stricter of the two implementations in use."""
+    if LABEL_TYPE[config] == "double":
+        model = LinearSVR(C=1, fit_intercept=False, random_state=42, max_iter=20_000)
+        return 100 * kendalltau(test[1], model.fit(*train).predict(test[0]))[0]
+    model = LinearSVC(C=10 if config == "fos" else 1, fit_intercept=False, random_state=42, max_iter=20_000)
+    model = OneVsRestClassifier(model) if config == "fos" else model
+    average = "binary" if config == "biomimicry" else "macro"
+    return 100 * f1_score(test[1], model.fit(*train).predict(test[0]), average=average, zero_division=0)
+
+
+CEILINGS = {"fos": (93, 100), "cite_count": (50, 85), "peer_review_score": (65, 90), "hIndex": (55, 90),
+            "tweet_mentions": (65, 90)}  # fmt: skip
+
+
+@pytest.mark.parametrize("config", dict.fromkeys([*CEILINGS, *EXACT, "pub_year"]))
+def test_the_oracle_has_a_ceiling_where_people_err_and_words_tell_something_but_not_all(world, config):
+    ceiling, least = score(config, *by_oracle(world, config)), CEILINGS.get(config, (0, 101))
+    assert least[0] < ceiling < least[1]
+    if config in ("fos", "pub_year", *EXACT):
+        found = score(config, *by_words(world, config))
+        assert config == "pub_year" or found < 0.9 * ceiling
+        assert config == "biomimicry" or found > 10

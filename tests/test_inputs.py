@@ -14,8 +14,7 @@ from scirep_core.data.task import Judged, LabelSpace, LabelText, Qrel
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import E5, ENCODERS
 from scirep_core.encoders.ensemble import Ensemble
-from scirep_core.evaluators import inputs as reference
-from scirep_core.evaluators.inputs import QUERY, Input, inputs, prepare, vectors_of
+from scirep_core.evaluators.inputs import QUERY, Input, inputs, prepare, tfidf_vectors, vectors_of
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
 
@@ -147,12 +146,12 @@ def test_ensembles_are_named_by_their_members_in_order_and_by_how():
 
 def test_tfidf_has_a_row_per_id_of_length_one():
     small = all_tasks()["search"]
-    rows = reference.tfidf_vectors(small)
+    rows = tfidf_vectors(small)
     assert set(rows) == set(inputs(small, ENCODERS["minilm"].recipe))
     assert {round(float(np.linalg.norm(row)), 5) for row in rows.values()} <= {0.0, 1.0}
     words = [Paper(f"p{i}", word, "") for i, word in enumerate(("moss", "fern", "of"))]
     bare, says = replace(small, queries={}, texts=lambda: words), "no word but stop words stands in two of its 3 texts"
-    refused(lambda: reference.tfidf_vectors(bare), says)
+    refused(lambda: tfidf_vectors(bare), says)
 
 
 def test_a_task_folder_keeps_the_fields_of_its_texts(tmp_path):

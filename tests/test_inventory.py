@@ -10,7 +10,6 @@ from small_files import refused
 
 from scirep_core import load_task
 from scirep_core.bench.scoring import evaluate
-from scirep_core.bench.systems import load_system
 from scirep_core.data import READERS, TASKS, TRAINING
 from scirep_core.data.inventory import ELSEWHERE
 from scirep_core.data.literature.emit.planted import PLANTED
@@ -82,19 +81,6 @@ def test_every_embedded_task_is_sound_and_lies_between_floor_and_ceiling(name: s
     else:
         assert top < 100.0, "declared noisy, yet the oracle is perfect"
     assert PLANTED[name].decided_by
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in SCORED if TASKS[name].format == "CLF" and name.startswith("scirepeval")]
-)
-def test_words_tell_something_of_a_class_but_not_all(name: str) -> None:
-    task = embedded(name)
-    top, words, bottom = (
-        next(row.value for row in evaluate(task, load_system(system).on(task), "sound", seed=1, name=system)
-             if row.metric == TASKS[name].metrics[0] and row.split == "test")
-        for system in ("oracle", "tfidf", "random")
-    )  # fmt: skip
-    assert bottom + 20 < words < 0.9 * top
 
 
 def test_csfcube_is_a_task_of_the_inventory_too():

@@ -17,7 +17,7 @@ from scripts import alone
 
 from scirep_core.encoders.trunk import speed
 from scirep_core.training import checkpoint, loop
-from scirep_core.training.checkpoint import CHECKPOINT
+from scirep_core.training.checkpoint import CHECKPOINT, read_checkpoint
 
 SHORT = replace(small.CONFIG, steps=6, warmup=2, checkpoint_every=2, validate_every=3)
 LOOKED = 12
@@ -132,3 +132,21 @@ def test_who_goes_on_computes_with_as_many_threads_as_the_training_began_with(tm
     finally:
         torch.set_num_threads(before)
     assert (tmp_path / "a" / CHECKPOINT).read_bytes() == (tmp_path / "b" / CHECKPOINT).read_bytes()
+
+
+def test_what_a_checkpoint_gives_the_optimiser_lies_in_memory_of_torch(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "matrix_rate", lambda *_: 1.0)
+    kept = []
+    restore = checkpoint.restore
+
+    def watched(tensors, module, heads, optimizer, source):
+        restore(tensors, module, heads, optimizer, source)
+        theirs = {value.data_ptr() for value in tensors.values()}
+        kept.extend(value for state in optimizer.state.values() for value in state.values())
+        assert not {value.data_ptr() for value in kept} & theirs
+
+    monkeypatch.setattr(checkpoint, "restore", watched)
+    loop.train(small.model(), small.tasks(), SHORT, tmp_path)
+    loop.train(small.model(), small.tasks(), SHORT, tmp_path)
+    assert kept
+    assert "random" in read_checkpoint(tmp_path / CHECKPOINT).tensors

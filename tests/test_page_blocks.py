@@ -111,7 +111,7 @@ def test_ways_are_those_of_holm():
     assert ways([gap(2.1), replace(ROW, low=None, high=None), gap(-4.0, 0.0)]) == [0, 0, 0]
 
 
-@pytest.mark.parametrize("use", ["|n", "|n(1)", "|ci", "|ci(1)", "|way('a', 'b')", ".value", ".value > 0"])
+@pytest.mark.parametrize("use", ["|n", "|n(1)", "|ci", "|ci(1)", "|way('a', 'b')", ".value", ".value > 0", "['p']"])
 def test_a_sentence_goes_with_its_number_and_the_others_stay(use):
     shown = said("There is {{ a|n }}.", f"And {{{{ b{use} }}}}.", "{{ a|n(0) }} again.", a=ROW, b=None)
     assert shown == ["There is <a>0.46</a>.", "<a>0</a> again."]

@@ -16,7 +16,7 @@ from scirep_core import evaluate
 from scirep_core.bench.systems import RANKING, System, load_system
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import ENCODERS, aspire, hub, lexical, load_encoder
-from scirep_core.evaluators import inputs as reference
+from scirep_core.evaluators import inputs
 from scirep_core.evaluators.facets import facet_systems
 from scirep_core.evaluators.facets.facet_systems import SYSTEMS, rank, resolve
 from scirep_core.evaluators.inputs import vectors_of
@@ -182,7 +182,7 @@ def test_vectors_and_scorers_are_those_of_their_parts(model):
         assert words.scores(key, ["L1"])[0] == pytest.approx((rows[0] @ rows[1].T).toarray()[0, 0], abs=1e-6)
     for protocol in ("paper", "sound"):
         for found, expected in (
-            (load_system("tfidf").on(task, protocol), reference.tfidf_vectors(task, protocol=protocol)),
+            (load_system("tfidf").on(task, protocol), inputs.tfidf_vectors(task, protocol=protocol)),
             (load_system(model).on(task, protocol), vectors_of(task, load_encoder(model), protocol)),
         ):
             assert set(found) == set(expected) and all(np.array_equal(found[key], expected[key]) for key in found)

@@ -2,7 +2,7 @@
 
     random, oracle              the floor: seeded normal vectors; the ceiling, where the truth is known
     tfidf                       TF-IDF of the task's own texts, what words alone can do: vectors of the 8,000 most frequent
-                                words (`reference`), all words where a whole pool or label space is ranked (`lexical`)
+                                words (`inputs`), all words where a whole pool or label space is ranked (`lexical`)
     bm25                        BM25, one index a task; ranks, and has no vectors
     ts_aspire_cs, ...           ASPIRE's four, and ts:ENCODER, ot:ENCODER: sentence matching; ranks, and has no vectors
     minilm, specter2, ...       every key of ENCODERS, a folder, a hub name (`encoders/__init__.py`)

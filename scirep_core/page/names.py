@@ -40,7 +40,7 @@ MEASURES = {
     "ndcg": "nDCG",
     "p": "P",
     "r": "R",
-    "recall": "R",
+    "recall": "Recall",
     "r_precision": "R-Precision",
     "r_precision_published": "R-Precision as published",
     "kendall_tau": "Kendall’s τ",
@@ -60,11 +60,11 @@ def named(system: str) -> str:
     return NAMES.get(system) or ", ".join(part for part in (NAMES.get(model, model), rest) if part)
 
 
-def measure(metric: str) -> str:
+def metric_in_words(metric: str) -> str:
     """Return a metric in words, with its cut-off; one without words goes by its own name.
 
-    >>> measure("ndcg%20"), measure("kendall_tau"), measure("difference of p@5")
-    ('nDCG%20', 'Kendall’s τ', 'difference of p@5')
+    >>> metric_in_words("ndcg%20"), metric_in_words("f1"), metric_in_words("difference of p@5")
+    ('nDCG%20', 'F1', 'difference of p@5')
     """
-    base, cut, at = re.fullmatch(r"(.*?)([@%]?)(\d*)", metric).groups()  # type: ignore[union-attr]
-    return f"{MEASURES[base]}{cut}{at}" if base in MEASURES else metric
+    base = re.sub(r"[@%]\d+$", "", metric)
+    return metric.replace(base, MEASURES[base]) if base in MEASURES else metric

@@ -33,7 +33,7 @@ from scirep_core.encoders.models.model_store import load_model
 from scirep_core.encoders.vectors.embed import embed
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.formats import Format
-from scirep_core.kit.store import write_bytes, write_text
+from scirep_core.kit.store import write_bytes
 from scirep_core.page.chapter import progress
 from scirep_core.page.widgets.own_encoder import pack, unpack
 from scirep_core.page.widgets.own_paper import (
@@ -47,7 +47,7 @@ from scirep_core.page.widgets.own_paper import (
     own_paper_data,
     whole_vectors,
 )
-from scirep_core.results import ROOT, Result, provenance
+from scirep_core.results import ROOT, Result, provenance, write_results
 from scirep_core.results.statistics import bootstrap_folds
 from scirep_core.training.models import obtain
 from scirep_core.training.variants import Budget, budget
@@ -290,8 +290,7 @@ def record(
     shown = look(view, papers, 0)
     found = rounding(shown, vectors_of(before, shown.texts), 0)
     write_bytes(model, gzip.compress(json.dumps(view, ensure_ascii=False).encode(), mtime=0))
-    lines = (json.dumps(replace(row, chapter=CHAPTER).to_json(), allow_nan=False) for row in found)
-    write_text(rows, "".join(f"{line}\n" for line in lines))
+    write_results(rows, (replace(row, chapter=CHAPTER) for row in found))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

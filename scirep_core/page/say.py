@@ -11,7 +11,7 @@
     {{ right|of(total) }}             "all 8", "6 of 8", "none of the 8"
     {{ name|code }}                   as code
 
-A sentence that uses a number which is None, or asks it for anything, is left out whole, and a paragraph of no sentence is not
+A sentence that uses a number which is None, or asks it for a part, is left out whole, and a paragraph of no sentence is not
 shown. What is put in is escaped; the template itself is the author's HTML.
 """
 
@@ -39,6 +39,9 @@ class _Missing(Exception):
 class _Engine(jinja2.Environment):
     def getattr(self, obj: Any, attribute: str) -> Any:
         return super().getattr(_there(obj), attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        return super().getitem(_there(obj), argument)
 
 
 def _there(value: Any) -> Any:

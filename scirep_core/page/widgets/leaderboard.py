@@ -19,7 +19,7 @@ from typing import Any
 from scirep_core.bench.leaderboard import BOUNDS, KINDS, WHATS, Row, direction, shortened
 from scirep_core.bench.suites import main_metric
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.names import measure, named
+from scirep_core.page.names import metric_in_words, named
 from scirep_core.page.widgets.common import Explorer, Places, View, check_choice, complete, folded, within
 
 CAP = 1_400_000
@@ -96,7 +96,7 @@ def leaderboard_data(rows: Sequence[Row], *, titles: Mapping[str, str] | None = 
         "bounds": BOUNDS,
         "names": {name: words for name in texts["system"] if (words := named(name)) != name},
         "titles": dict(titles or {}),
-        "measures": {name: words for name in texts["metric"] if (words := measure(name)) != name},
+        "measures": {name: words for name in texts["metric"] if (words := metric_in_words(name)) != name},
         "main": {task: metric for task in texts["task"] if (metric := main_metric(task))},
     }
     remedy = f"show fewer rows (now {len(rows):,}); measurements are the ones to leave out"

@@ -24,7 +24,7 @@ from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import PROTOCOLS
 from scirep_core.page.blocks import spoken, value_of
-from scirep_core.page.names import measure
+from scirep_core.page.names import metric_in_words
 from scirep_core.page.rows import PRINTED, Cells, Exhibit
 from scirep_core.page.widgets import common
 from scirep_core.page.widgets.common import Explorer, View, check_choices, check_distinct, complete, keyed, table
@@ -240,5 +240,5 @@ def _line(run: str, row: Result) -> View:
     title = f"{spec.title}{' (sample)' if like != row.task else ''}" if spec else row.task
     return {
         "run": run, "protocol": row.protocol, "task": row.task, "title": title, "format": spec.format if spec else "",
-        "split": row.split, "metric": measure(row.metric), "n": row.n, "scores": {}, "gaps": {},
+        "split": row.split, "metric": metric_in_words(row.metric), "n": row.n, "scores": {}, "gaps": {},
     }  # fmt: skip
