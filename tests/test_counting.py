@@ -122,13 +122,15 @@ def test_labels_and_scores_are_shares_of_papers_and_pairs():
     }  # fmt: skip
 
 
-def test_lengths_count_tokens_with_both_ends_of_every_fourth_of_the_first_two_thousand_texts():
+def test_lengths_count_tokens_with_both_ends_of_all_texts_or_every_fourth_of_the_first_two_thousand():
     assert counting.token_counts(["stack", "a stack"]) == [3, 4]
     long = task("scirepeval/relish", RELISH.payload, papers=[Paper("1", "word " * 600, "")])
     assert {name: value for name, value, _ in counting.lengths(long)}["texts over 512 tokens, %"] == 100
     assert list(counting.lengths(TRIPLES)) == []
-    chosen = counting.thinned(Paper(str(i), "", "") for i in range(10_000))
-    assert [p.paper_id for p in chosen] == [str(i) for i in range(0, 2000, 4)]
+    rising = [Paper(str(i), "word " * (i > 2000), "") for i in range(4000)]  # what is read first is no random sample
+    many = task("scirepeval/relish", RELISH.payload, papers=rising)
+    for whole, n, share in ((False, 500, 0), (True, 4000, 100 * 1999 / 4000)):
+        assert {(v, n) for name, v, n in counting.lengths(many, [3], whole) if "over" in name} == {(share, n)}
 
 
 @pytest.mark.parametrize(("text", "count"), [

@@ -27,7 +27,6 @@ from scirep_core.data.sources import away
 from scirep_core.data.task import Judged, Labelled, Reviewers, Task
 from scirep_core.data.validate import printed_counts
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
-from scirep_core.kit.records import Paper
 from scirep_core.page import report
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.rows import Number
@@ -174,14 +173,13 @@ def token_counts(texts: Sequence[str]) -> list[int]:
     return [len(encoded.ids) for encoded in tokenizer().encode_batch(list(texts))]
 
 
-def thinned(papers: Iterable[Paper]) -> list[Paper]:
-    """Return the papers lengths are taken of."""
-    return list(islice(papers, 0, READ, EVERY))
+def lengths(task: Task, limits: Sequence[int] = (LIMIT,), whole: bool = False) -> Iterator[Count]:
+    """Yield quartiles of the tokens of title [SEP] abstract, and the shares over limits; nothing where a task has no texts.
 
-
-def lengths(task: Task, limits: Sequence[int] = (LIMIT,)) -> Iterator[Count]:
-    """Yield quartiles of the tokens of title [SEP] abstract, and the shares over limits; nothing where a task has no texts."""
-    papers = thinned(task.texts())
+    Args:
+        whole: counts all texts; otherwise some of the first, which is no random sample.
+    """
+    papers = list(task.texts()) if whole else list(islice(task.texts(), 0, READ, EVERY))
     if not papers:
         return
     tokens = np.array(token_counts([f"{p.title} [SEP] {p.abstract}" for p in papers]))
