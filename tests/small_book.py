@@ -123,7 +123,7 @@ def execute(folder: Path) -> None:
     data = write(folder, "csfcube/first", first).with_suffix(".data")
     (data / "figures").mkdir(parents=True, exist_ok=True)
     (data / "figures" / "f.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    answer = {"real": {"head": "Real papers say", "verdict": 1, "claim": "gnus graze"}}
+    answer = {"real": {"head": "We find on real papers", "verdict": 1, "claim": "gnus graze"}}
     (data / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
     write(folder, "failed/x.failed", {"not": "a chapter"})
     (folder / "own" / "csfcube").mkdir(parents=True, exist_ok=True)

@@ -135,23 +135,23 @@ def test_choosing_two_systems_by_mouse(opened):
     assert dict(zip(rows(page, "task"), rows(page, "state"), strict=True)) == {
         "sample/fos": "ahead", "sample/search": "open", "sample/pub_year": "ahead", "scirepeval/drsm": "behind"}  # fmt: skip
     assert told(page) == (
-        "MiniLM − TF-IDF: the interval lies above 0 on 2 of 4 scores, below 0 on 1; 1 shows no significant difference. "
-        "Each is tested alone. Differences are taken before rounding."
+        "MiniLM − TF-IDF, of 4 tested differences: 2 significantly above 0, 1 significantly below 0, 1 not significant. "
+        "Tested one by one, without correction. Differences are taken before rounding."
     )
     assert gap.inner_text().split("\n") == ["+6.0", "+4.0 to +7.5", "higher"]
     page.get_by_role("button", name="Swap").click()
     assert told(page).startswith("TF-IDF − MiniLM")
     assert gap.inner_text().split("\n") == ["−6.0", "−7.5 to −4.0", "lower"]
     second.select_option("random")
-    assert told(page).startswith("TF-IDF − random: the interval lies above 0 on 4 of 4")
+    assert told(page).startswith("TF-IDF − random, of 4 tested differences: 4 significantly above 0. ")
     first.select_option("minilm")
-    said = "Of 4 scores, MiniLM has 4 above and 0 below random; no paired difference of the two was recorded."
+    said = "MiniLM − random: 4 of 4 differences are above 0 and 0 below, without a paired test."
     assert told(page) == said
     assert gap.inner_text().strip() == "+41.0"
     second.select_option("minilm")
     assert told(page) == "Choose two that differ."
     of.select_option("live")
-    assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["published (no paired differences)"]
+    assert page.get_by_label("Protocol").locator("option").all_inner_texts() == ["published (no paired tests)"]
     assert "Invented." in page.locator(".sco-note").inner_text()
     assert list(selection(page).values()) == ["minilm", "minilm", "live", "paper", "task"]
     assert page.evaluate("saved") >= 1 and page.evaluate("location.hash") == "#scores=minilm,minilm,live,paper,task"
@@ -160,7 +160,7 @@ def test_choosing_two_systems_by_mouse(opened):
 def test_a_run_offers_its_own_systems_and_says_which_protocol_has_differences(opened):
     page = opened(first="random", second=HOSTILE)
     protocols = page.get_by_label("Protocol").locator("option").all_inner_texts()
-    assert protocols == ["published", "ours (no paired differences)"]
+    assert protocols == ["published", "ours (no paired tests)"]
     assert page.get_by_label("Compare").locator("option").count() == len(SYSTEMS)
     page.get_by_label("Scores").select_option("live")
     assert page.get_by_label("with", exact=True).locator("option").all_inner_texts() == ["TF-IDF", "MiniLM"]

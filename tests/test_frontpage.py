@@ -99,7 +99,7 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
         return {"head": head, "text": said, "verdict": verdict, "claim": "a > b"}
 
     answers = {
-        "a/one": {"paper": line(1), "real": line(-1, "Real papers say")},
+        "a/one": {"paper": line(1), "real": line(-1, "We find on real papers")},
         "a/two": {"paper": {**line(-1), "claim": ""}},  # what real papers say is not known
         "b/three": {"paper": line(1, "What runs here"), "real": line(0)},  # quotes no paper
         "b/four": {"paper": line(None), "real": line(None)},  # judges nothing
@@ -114,19 +114,19 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
         "Of the papers’ claims 1 holds, 1 does not hold. Of ours "
     )
     assert re.findall(r'class="scirep-mark way(-?\d)" role="img" title="([^"]*)"', made) == [
-        ("1", "a/one? a &gt; b: holds"), ("-1", "a/one? a &gt; b: does not hold"), ("-1", "a/two? : does not hold"),
+        ("1", "a/one? Holds: a &gt; b"), ("-1", "a/one? Does not hold: a &gt; b"), ("-1", "a/two? Does not hold"),
     ]  # fmt: skip
     none = '<span class="scirep-mark none" aria-hidden="true">–</span>'  # what real papers say of a/two, in its place
-    assert f'does not hold">✗</span>{none}<a href="a/two.html">a/two?' in made
+    assert f'Does not hold">✗</span>{none}<a href="a/two.html">a/two?' in made
     assert "Which vectors" not in made
     answered(tmp_path, frontpage.BOARD, {"real": {**line(0), "text": "A leads in <a>4.5</a> of 11. More."}})
     assert "</strong> A leads in 4.5 of 11: <a" in report_card(tmp_path, [("A", "a/one", "a?")])
-    assert "a/one? ✓ a &gt; b: holds ✗ a &gt; b: does not hold a/two? ✗ does not hold not judged" in text
+    assert "a/one? ✓ Holds: a &gt; b ✗ Does not hold: a &gt; b a/two? ✗ Does not hold not judged" in text
     assert made.count("Part &lt;a&gt;") == 1 and "Part &lt;b&gt;" not in made
     assert report_card(tmp_path, []) == ""
     by = [re.sub("<[^>]+>", "", verdicts(tmp_path, page)) for page in ("a/one", "b/three", "b/four")]
-    assert by[0] == "✓ a &gt; b: holds by the paper’s own numbers; ✗ a &gt; b: does not hold on real papers"
-    assert by[1:] == ["✓ a &gt; b: holds; ? a &gt; b: open", ""]  # heads of their own say by what
+    assert by[0] == "✓ Holds: a &gt; b by the paper’s own numbers; ✗ Does not hold: a &gt; b on real papers"
+    assert by[1:] == ["✓ Holds: a &gt; b; ? Open: a &gt; b", ""]  # heads of their own say by what
 
 
 def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
@@ -137,8 +137,8 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
     before, _, folded = made.partition("<details")
     table = before.partition("The main claim of each paper, and ours")[2]
     assert "A<br><a href" in table
-    assert f"real of {frontpage.LEADS[0]}: <b>holds" in table and "csfcube/other" not in table
-    assert all(f"paper of {page}: <b>holds" in folded for page in (frontpage.LEADS[0], "csfcube/other"))
+    assert f"<b>Holds:</b> real of {frontpage.LEADS[0]}" in table and "csfcube/other" not in table
+    assert all(f"<b>Holds:</b> paper of {page}" in folded for page in (frontpage.LEADS[0], "csfcube/other"))
     finding = (
         "Of the papers’ claims 2 hold. Of ours 2 hold. "
         f"A’s main claim, by the paper’s own numbers, holds: paper of {frontpage.LEADS[0]}. "

@@ -412,7 +412,7 @@ def test_strange_names_are_text_among_claims(chapter, parts):
     assert "script" not in tags(parts[0]) and parts[0].count("&lt;script&gt;") == 3 and "49" not in parts[0]
 
 
-@pytest.mark.parametrize(("verdict", "word"), [(1, "holds"), (-1, "does not hold"), (0, "open")])
+@pytest.mark.parametrize(("verdict", "word"), [(1, "Holds"), (-1, "Does not hold"), (0, "Open")])
 def test_the_answer_has_a_line_each_a_verdict_and_a_proof(chapter, parts, verdict, word):
     lines = [
         Line("So it is.", verdict, "fig-x", claim="<order>"),
@@ -424,5 +424,5 @@ def test_the_answer_has_a_line_each_a_verdict_and_a_proof(chapter, parts, verdic
         kept = json.loads((chapter.folder / ANSWER).read_text(encoding="utf-8"))
         assert list(kept) == roles and kept["paper"]["verdict"] == verdict
         assert tags(parts[-1]).count("dt") == len(roles) and "script" not in tags(parts[-1])
-        assert ("Real papers" in parts[-1]) == ("real" in roles)
-    assert f">&lt;order&gt;: {word}</span>" in parts[0] and 'href="#fig-x"' in parts[0]
+        assert ("We find" in parts[-1]) == ("real" in roles)
+    assert f"<b>{word}:</b> &lt;order&gt;</span>" in parts[0] and 'href="#fig-x"' in parts[0]

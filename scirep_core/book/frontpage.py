@@ -117,7 +117,7 @@ def _worded(verdict: int, claim: str) -> str:
     from scirep_core.page.blocks import VERDICTS
 
     shown = f'<span class="scirep-mark way{verdict}" aria-hidden="true">{MARKS[verdict]}</span>'
-    return f"{shown} {html.escape(f'{claim}: ' * bool(claim))}<b>{VERDICTS[verdict]}</b>"
+    return f"{shown} <b>{VERDICTS[verdict].capitalize()}{':' * bool(claim)}</b> {html.escape(claim)}".rstrip()
 
 
 def verdicts(executed: Path, page: str) -> str:
@@ -147,7 +147,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     def mark(title: str, verdict: int | None = None, claim: str = "") -> str:
         if verdict is None:
             return '<span class="scirep-mark none" aria-hidden="true">–</span>'  # keeps two marks before each name
-        words = html.escape(f"{title} {claim}: {VERDICTS[verdict]}")
+        words = html.escape(f"{title} {VERDICTS[verdict].capitalize()}{f': {claim}' * bool(claim)}")
         return f'<span class="scirep-mark way{verdict}" role="img" title="{words}" aria-label="{words}">{MARKS[verdict]}</span>'
 
     def chapter(page: str, title: str, found: Mapping[str, tuple[int, str]]) -> str:

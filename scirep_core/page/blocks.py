@@ -37,7 +37,7 @@ CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "inven
            COUNTED: "counted", MEASURED: "recorded"}  # fmt: skip
 VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
 ANSWER = "answer.json"
-HEADS = {"paper": "The paper says", "real": "Real papers say", "untested": "Not tested here"}
+HEADS = {"paper": "The paper says", "real": "We find on real papers", "untested": "Not tested here"}
 """File of a chapter's answer, and the heads of its lines unless they have their own."""
 
 
@@ -389,9 +389,9 @@ class Line(NamedTuple):
 
 
 def badge(verdict: int, claim: str = "") -> str:
-    """Return a verdict as HTML, with the claim that it is of."""
-    words = f"{claim}: {VERDICTS[verdict]}" if claim else VERDICTS[verdict]
-    return f'<span class="scirep-verdict way{verdict}">{html.escape(words)}</span>'
+    """Return a verdict as HTML, and the claim that it is of."""
+    word = VERDICTS[verdict].capitalize() + ":" * bool(claim)
+    return f'<span class="scirep-verdict way{verdict}"><b>{word}</b> {html.escape(claim)}</span>'
 
 
 def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: Any) -> None:
@@ -406,7 +406,7 @@ def answer(chapter: Chapter, paper: Line, real: Line, untested: Line, **values: 
         text = " ".join(sentences(chapter.number, [line.text], values))
         if not text:
             continue
-        proof = f' <a href="#{html.escape(line.proof)}">proof</a>' if line.proof else ""
+        proof = f' <a href="#{html.escape(line.proof)}">evidence</a>' if line.proof else ""
         verdict = "" if line.verdict is None else f" {badge(line.verdict, line.claim)}"
         body.append(f"<dt>{line.head or head}</dt><dd>{text}{verdict}{proof}</dd>")
         lines[role] = {**line._asdict(), "head": line.head or head, "text": text}

@@ -8,7 +8,7 @@ const ORDERS = ["task", "first", "second", "difference"];
 const one = (x) => x.toFixed(1).replace(/^-(?=0\.0$)/, "");
 const signed = (x) => `${x > 0.05 ? "+" : x < -0.05 ? "\u2212" : ""}${Math.abs(x).toFixed(1)}`;
 const PROTOCOLS = { paper: "published", sound: "ours" };
-const WORDS = { ahead: "higher", behind: "lower", open: "no significant difference", same: "the same", none: "no paired difference" };
+const WORDS = { ahead: "higher", behind: "lower", open: "no significant difference", same: "the same", none: "no paired test" };
 
 function render({ model, el }) {
   const view = JSON.parse(model.get("data"));
@@ -91,7 +91,7 @@ function render({ model, el }) {
   function draw() {
     const rows = shown();
     const has = protocols(sel.run);
-    protocol.replaceChildren(...has.map((name) => option(name, `${PROTOCOLS[name]}${paired(sel.run, name) ? "" : " (no paired differences)"}`)));
+    protocol.replaceChildren(...has.map((name) => option(name, `${PROTOCOLS[name]}${paired(sel.run, name) ? "" : " (no paired tests)"}`)));
     const offered = scored(sel.run);
     for (const [box, name] of [[first, sel.first], [second, sel.second]]) {
       box.replaceChildren(...names.filter((one) => one === name || offered.includes(one)).map((one) => option(one, label.get(one))));
@@ -109,7 +109,7 @@ function render({ model, el }) {
   function drawHead() {
     const focused = head.contains(document.activeElement) ? document.activeElement.dataset.by : null;
     const by = sel.order.replace("-", "");
-    const heads = [["task", "Task"], ["first", label.get(sel.first)], ["second", label.get(sel.second)], ["difference", "Difference"]];
+    const heads = [["task", "Score"], ["first", label.get(sel.first)], ["second", label.get(sel.second)], ["difference", "Difference"]];
     head.replaceChildren(...heads.map(([name, text]) => h("th", { scope: "col", class: `sco-${name}`,
       "aria-sort": by !== name ? null : (sel.order.startsWith("-") === (name === "task") ? "descending" : "ascending") },
       button([text, h("span", { class: "sco-arrow", "aria-hidden": "true" }, by !== name ? "" : sel.order.startsWith("-") ? " ↑" : " ↓")],
@@ -149,11 +149,13 @@ function render({ model, el }) {
     if (!of) {
       const both = rows.map(difference).filter((d) => d !== null);
       const [above, below] = [1, -1].map((sign) => both.filter((d) => Math.sign(d) === sign).length);
-      return `Of ${both.length} ${both.length === 1 ? "score" : "scores"}, ${a} has ${above} above and ${below} below ${b}; `
-        + (sel.run === "printed" ? "printed scores come without a paired test." : "no paired difference of the two was recorded.");
+      return `${a} − ${b}: ${above} of ${both.length} ${both.length === 1 ? "difference is" : "differences are"} above 0 and ${below} below, `
+        + (sel.run === "printed" ? "as printed; printed scores come without a paired test." : "without a paired test.");
     }
-    return `${a} − ${b}: the interval lies above 0 on ${ahead} of ${of} ${of === 1 ? "score" : "scores"}, below 0 on ${behind}; `
-      + `${open} ${open === 1 ? "shows" : "show"} no significant difference. Each is tested alone.${without ? ` ${without} without a paired difference.` : ""} Differences are taken before rounding.`;
+    const found = [[ahead, "significantly above 0"], [behind, "significantly below 0"], [open, "not significant"]]
+      .filter(([n]) => n).map(([n, words]) => `${n} ${words}`);
+    return `${a} − ${b}, of ${of} tested ${of === 1 ? "difference" : "differences"}: ${found.join(", ")}. Tested one by one, without `
+      + `correction.${without ? ` ${without} without a paired test.` : ""} Differences are taken before rounding.`;
   }
 
   // ---- acting --------------------------------------------------------------------------------------------------
