@@ -139,13 +139,3 @@ def test_a_folder_without_pools_or_annotators_gets_a_note_or_one_line(tiny_folde
     assert not result.ok and re.fullmatch(".*hold no annotators' ratings.*", result.error)
     result = run("csfcube/baselines", encoders="specter_pools", papers=300)
     assert not result.ok and "none of these systems can rank embedded data" in result.error
-
-
-@pytest.mark.timeout(900)  # a training and 24 tasks, slow where other jobs hold the cores
-def test_methods_that_are_named_are_trained_live(tmp_path):
-    given = {"variants": "MTL CLS", "papers": 300, "steps": 2, "seeds": 1}
-    result = runner.run(Path("scirepeval/multi_format"), given, tmp_path / "a.ipynb", rows=tmp_path / "rows.jsonl")
-    assert result.ok, result.error
-    averages = [r for r in rows(tmp_path / "rows.jsonl") if r["task"] == "scirepeval/average-v2"]
-    live = {r["encoder"] for r in averages if r["kind"] == "live"}
-    assert live >= {"Base, seed 0", "MTL CLS, seed 0", "tfidf", "random", "oracle"}

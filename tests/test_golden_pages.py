@@ -127,7 +127,12 @@ def titled(figure: Figure, name: str, alt: str) -> str:
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[str]]:
-    """Run a chapter's cells here, with some parameters, and return its open lines."""
+    """Run a chapter's cells here, with some parameters, and return its open lines; `run.asked` is what it would train."""
+    asked: list[tuple[Any, ...]] = []
+
+    def live(chapter: Chapter, *given: Any, **changes: Any) -> list[Result]:
+        asked.append(given)
+        return []
 
     def run(name: str, **parameters: Any) -> list[str]:
         shown: list[str] = []
@@ -135,7 +140,7 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
         monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))  # folded parts too
         monkeypatch.setattr(chapter_, "svg", titled)
         monkeypatch.setattr(scimult, "live", lambda chapter, variants=(): [])  # trains minutes; is folded
-        monkeypatch.setattr("scirep_core.page.study.live", lambda *given, **changes: [])  # so does this
+        monkeypatch.setattr("scirep_core.page.study.live", live)  # so does this
         for timed in ("efficiency.measure", "race.race"):  # times are folded, and of this machine
             monkeypatch.setattr(f"scirep_core.bench.speed.{timed}", lambda *given, **changes: [])
         small = ("tfidf_200", "tfidf_1000", "lsa_16", "lsa_64")  # the others encode every text of 26 tasks
@@ -149,6 +154,7 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., list[
                 names |= parameters if "parameters" in cell["metadata"].get("tags", []) else {}
         return Open("\n".join(shown)).lines
 
+    run.asked = asked  # type: ignore[attr-defined]
     return run
 
 
@@ -169,6 +175,15 @@ def kept(name: str, lines: list[str]) -> list[str]:
 def test_what_stands_open_is_the_golden_page(name: str, page: Callable[..., list[str]]) -> None:
     lines = page(name, **PAGES[name])
     assert lines == kept(name.replace("/", "-"), lines)
+
+
+def test_methods_that_are_named_are_trained_live(page: Any) -> None:
+    for name, asked in (
+        ("scirepeval/multi_format", ("main", ["Base", "PALs"])),
+        ("scirepeval/specialisation", ("cross", ["PALs"])),
+    ):
+        page(name, **PAGES[name] | {"variants": "PALs", "seeds": 2})
+        assert (*asked, range(2)) in page.asked, name
 
 
 @pytest.mark.parametrize("part", sorted({name.partition("/")[0] for name in PAGES}))
