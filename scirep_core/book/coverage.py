@@ -149,15 +149,16 @@ def _check(row: Exhibit, path: Path, line: int) -> None:
 
 
 def summary(rows: Sequence[Exhibit]) -> str:
-    """Return the sentences of the first page on where the book stands (Markdown)."""
+    """Return the bar and the sentence of the first page on where the book stands (HTML)."""
     tally = Counter(row.state for row in rows)
     return (
-        f"**Where it stands.** We list {len(rows)} tables, figures and claims of the five papers. By the strongest "
-        f"evidence that we have, {tally['exact']} come out exactly on real data, {tally['sample']} are measured again on a "
-        f"sample of real papers, mostly with other models, {tally['open']} on other real papers (the open literature), "
-        f"{tally['embedded']} on simulated papers only, "
-        f"{tally['arithmetic']} are settled by arithmetic on printed numbers or by the code alone, and {tally['quoted']} are "
-        f"only quoted, with the reason. [Coverage](coverage.md) lists them all."
+        f'<figure class="scirep-figure scirep-covered">{_bars({"Tables, figures and claims of the five papers": tally})}'
+        f"<figcaption>We list {len(rows)} tables, figures and claims, each by the strongest evidence that we have. From the left: "
+        f"{tally['exact']} come out exactly on real data; {tally['sample']} are measured again on a "
+        f"sample of real papers, mostly with other models; {tally['open']} on other real papers (the open literature); "
+        f"{tally['embedded']} on simulated papers only; "
+        f"{tally['arithmetic']} are settled by arithmetic on printed numbers or by the code alone; {tally['quoted']} are "
+        'only quoted, with the reason. <a href="coverage.html">Coverage</a> lists them all.</figcaption></figure>'
     )
 
 
@@ -262,12 +263,12 @@ def _bars(tally: Mapping[str, Counter[str]]) -> str:
     unit = width / max(max(counts.total() for counts in tally.values()), 1)
     said = []
     for slug, counts in tally.items():
-        said.append(f"{PAPERS[slug]}: {', '.join(f'{LABELS[s]} {counts[s]}' for s in STATES if counts[s])}")
+        said.append(f"{PAPERS.get(slug, slug)}: {', '.join(f'{LABELS[s]} {counts[s]}' for s in STATES if counts[s])}")
     opening = f'<svg width="100%" viewBox="0 0 {width:g} {block * len(tally)}" role="img">'
     parts = [f"{opening}<title>Exhibits by state. {'; '.join(said)}.</title>"]
     for row, (slug, counts) in enumerate(tally.items()):
         x, top = 0.0, row * block
-        parts.append(f'<text x="0" y="{top + 11}" font-size="11">{PAPERS[slug]}, {counts.total()}</text>')
+        parts.append(f'<text x="0" y="{top + 11}" font-size="11">{PAPERS.get(slug, slug)}, {counts.total()}</text>')
         for state in (s for s in STATES if counts[s]):
             length = counts[state] * unit
             parts.append(

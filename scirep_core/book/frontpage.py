@@ -82,7 +82,9 @@ COUNTED = {1: ("holds", "hold"), -1: ("does not hold", "do not hold"), 0: ("is o
 
 ROLES = {"paper": "by the paper’s own numbers", "real": "on real papers"}
 """Lines of an answer that judge a claim, and by what."""
-WHOSE = ("the paper’s claim, by its own numbers", "our claim, on real papers")
+WHOSE = ("paper’s claim<br><small>by its own numbers</small>", "our claim<br><small>on real papers</small>")
+ORDER = (1, -1, 0)
+"""Verdicts as marks stand in a row."""
 BOARD = "beyond/leaderboard"
 
 
@@ -105,12 +107,17 @@ def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[
 
 
 def _which_vectors(executed: Path) -> str:
-    """Return which systems lead on real papers: the first sentence of the leaderboard's answer; nothing in a book without it."""
+    """Return which systems lead on real papers: two sentences of the leaderboard's answer; nothing in a book without it."""
     if not (answer := _answer(executed, BOARD).get("real")):
         return ""
-    first = re.sub(r"<[^>]*>", "", answer["text"]).partition(". ")[0].rstrip(".")
-    board = f'<a href="{BOARD}.html">the leaderboard</a>'
-    return f"<p><strong>Which vectors?</strong> {first}: {board}. The papers’ own models are not among the systems.</p>"
+    first, *more = re.split(r"(?<=\.) (?=[A-Z])", re.sub(r"<[^>]*>", "", answer["text"]))[:2]
+    one = "None everywhere" if answer["verdict"] == -1 else first.partition(": ")[0].rstrip(".")
+    said = " ".join([first.partition(": ")[2] or first, *more])
+    board = f'<a href="{BOARD}.html">The leaderboard</a>'
+    return (
+        f"<p><strong>Which vectors should one use?</strong> {one}: {said} {board} ranks what runs here; the papers’ own models "
+        "were not compared.</p>"
+    )
 
 
 def _worded(verdict: int, claim: str) -> str:
@@ -144,15 +151,16 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     if not judged:
         return ""
 
-    def mark(title: str, verdict: int | None = None, claim: str = "") -> str:
-        if verdict is None:
-            return '<span class="scirep-mark none" aria-hidden="true">–</span>'  # keeps two marks before each name
-        words = html.escape(f"{title} {VERDICTS[verdict].capitalize()}{f': {claim}' * bool(claim)}")
-        return f'<span class="scirep-mark way{verdict}" role="img" title="{words}" aria-label="{words}">{MARKS[verdict]}</span>'
-
-    def chapter(page: str, title: str, found: Mapping[str, tuple[int, str]]) -> str:
-        marks = "".join(mark(title, *found.get(role, ())) for role in ROLES)
-        return f'<span class="scirep-judged">{marks}<a href="{page}.html">{html.escape(title)}</a></span>'
+    def marks(part: str, role: str) -> str:
+        found = [
+            (*of[role], page, title) for (where, page, title), of in judged.items() if where == part and role in of
+        ]
+        links = []
+        for verdict, claim, page, title in sorted(found, key=lambda one: ORDER.index(one[0])):
+            words = html.escape(f"{title} {VERDICTS[verdict].capitalize()}{f': {claim}' * bool(claim)}")
+            look = f'class="scirep-mark way{verdict}" title="{words}" aria-label="{words}"'
+            links.append(f'<a {look} href="{page}.html">{MARKS[verdict]}</a>')
+        return "".join(links)
 
     def report(title: str, pages: Container[str], first: str = "chapter") -> str:
         body = []
@@ -164,38 +172,60 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         rows = table([first, *WHOSE], body, title, [["", "text", "text"]] * len(body))
         return f'<div class="scirep-report">{rows}</div>' if body else ""
 
-    strip: dict[str, str] = {}
-    for (part, page, name), found in judged.items():
-        strip[part] = strip.get(part, "") + chapter(page, name, found)
-    marks = [[html.escape(part), row] for part, row in strip.items()]
+    lines = [
+        [html.escape(part), *(marks(part, role) for role in ROLES)]
+        for part in dict.fromkeys(part for part, *_ in judged)
+    ]
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in ROLES}
     own, real = (
-        ", ".join(f"{count[way]} {words[count[way] > 1]}" for way, words in COUNTED.items() if count[way])
+        ", ".join(f"{count[way]} {COUNTED[way][count[way] > 1]}" for way in ORDER if count[way])
         for count in counts.values()
     )
-    finding = "In each chapter we judge, where we can, a claim of the paper by its own numbers and one of our own on real papers."
-    finding += f" Of the papers’ claims {own}." * bool(own)
-    finding += f" Of ours {real}." * bool(real)
-    for (part, page, _), found in judged.items():
-        if page == LEADS[0] and "paper" in found:
-            verbs = VERDICTS | {0: "is open"}
-            says = {role: f"{verbs[verdict]}: {html.escape(claim)}." for role, (verdict, claim) in found.items()}
-            paper = html.escape(part.partition(":")[0])
-            finding += f" {paper}’s main claim, by the paper’s own numbers, {says['paper']}"
-            finding += f" Ours, on real papers, {says['real']}" if "real" in says else ""
+    first = f"Of {counts['paper'].total()} claims of the papers, by their own numbers, {own}."
+    second = f" Of our {counts['real'].total()} claims on real papers {real}." * bool(real)
     return (
-        f"<p><strong>{finding}</strong></p>"
+        f"<p><strong>{first}</strong>{second}"
+        + _main_claim(judged)
+        + "</p>"
         + _which_vectors(executed)
-        + f'<div class="scirep-report">{table(["", "chapters"], marks, "Two marks a chapter: the paper’s claim, and ours")}</div>'
-        + "<p>The first mark of a chapter is the paper’s claim, by its own numbers; the second is ours, on real papers: ✓ it "
-        "holds, ✗ it does not, ? it is open (inconclusive, confounded or not run), – not judged. Point at a mark to read its "
-        "claim. “By its own numbers”: we recompute from its printed tables, its released files or the algebra of its measures. The "
-        "papers’ own models are not part of the book. On real papers we therefore test a claim <em>of our own</em> that answers "
-        "the chapter’s question, mostly with MiniLM, a small general sentence encoder: ✓ means that our claim holds, not that the "
-        "paper is right. It may even be the opposite of the paper’s claim, so read both.</p>"
+        + "<p>A chapter judges two claims, and they <em>differ</em>: one of the paper, recomputed from its printed tables, "
+        "released files or the algebra of its measures; and one of ours on the same question, tested on real papers, mostly with "
+        "MiniLM, a small general sentence encoder. Ours may even be the opposite of the paper’s. Each mark below is a claim and "
+        "leads to its chapter: ✓ it holds, ✗ it does not, ? it is open (inconclusive, confounded or not run).</p>"
+        + f'<div class="scirep-report">{table(["", *WHOSE], lines, _failing(judged), [["", "text", "text"]] * len(lines))}</div>'
         + report("The main claim of each paper, and ours", LEADS, "paper (chapter)")
         + fold("The claims of all chapters", report("Claims and verdicts", {page for _, page, _ in judged}))
     )
+
+
+Judged = Mapping[tuple[str, str, str], Mapping[str, tuple[int, str]]]
+"""(part, page, title) of a chapter -> role -> verdict and claim."""
+
+
+def _main_claim(judged: Judged) -> str:
+    """Return what became of the first paper's main claim, and of ours beside it, as sentences."""
+    ours = {1: "On real papers ours holds: {}.", -1: "On real papers ours does not hold: {}.",
+            0: "On real papers we could not decide whether {}."}  # fmt: skip
+    verbs = {1: "holds", -1: "does not hold", 0: "is open"}
+    for (part, page, _), found in judged.items():
+        if page == LEADS[0] and "paper" in found:
+            verdict, claim = found["paper"]
+            said = f" The main claim of {html.escape(part.partition(':')[0])} {verbs[verdict]}: {html.escape(claim)}."
+            return said + (
+                f" {ours[found['real'][0]].format(html.escape(found['real'][1]))}" if "real" in found else ""
+            )
+    return ""
+
+
+def _failing(judged: Judged) -> str:
+    """Return by paper how many of its claims do not hold by its own numbers, as a heading."""
+    fail = dict[str, int]()
+    for (part, _, _), found in judged.items():
+        if "paper" in found:
+            name = html.escape(part.partition(":")[0])
+            fail[name] = fail.get(name, 0) + (found["paper"][0] == -1)
+    some = ", ".join(f"{name} {n}" for name, n in fail.items() if n)
+    return f"Claims of the papers that do not hold by their own numbers: {some or 'none'}"
 
 
 # ---- one number taken apart ------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 //
 // State: `sel` = {example, code} (the trait `selection`, shared with Python) and `own`: whether what stands in the boxes is the
 // reader's and no example. The address bar keeps both, and a text that is the reader's itself: it says nothing of it to a server.
-// `brief` (the first page of the book): one box for a title or a few words, the first five papers of each vector, no change of the text.
+// `brief` (the first page of the book): one box for a title or a few words, the papers nearest by the vector for proximity, no change of the text.
 
 const CHANGED = "none";
 const BRIEF = 5;
@@ -204,7 +204,7 @@ function render({ model, el }) {
     drawChange(told, before, after, any);
     cost.replaceChildren(...(any ? ["Read in ", h("b", { class: "opx-ms" }, `${after.took.toFixed(after.took < 10 ? 1 : 0)} ms`), ` by this page: ${after.pieces} word pieces`,
       after.pieces >= view.encoder.tokens.length ? ` (the first ${view.encoder.tokens.length} are read, the rest is not)` : "",
-      ` of ${after.words[0]} ${after.words[0] === 1 ? "word" : "words"}, of which its vocabulary does not know ${after.words[1] || "none"}`, ". Four vectors, one pass."]
+      ` of ${after.words[0]} ${after.words[0] === 1 ? "word" : "words"}, of which its vocabulary does not know ${after.words[1] || "none"}`, brief ? "." : ". Four vectors, one pass."]
       : ["Nothing is typed. What stands below is what the encoder says of an empty text."]));
     drawGuess(after);
     drawLists(before, after);
@@ -215,7 +215,7 @@ function render({ model, el }) {
     }, 900);
   }
 
-  const encoderFormats = () => view.encoder.shape.formats;
+  const encoderFormats = () => (brief ? ["PRX"] : view.encoder.shape.formats);
 
   function drawChange(told, before, after, any) {
     const random = view.codes.find(([code]) => code === sel.code)?.[2];
@@ -257,17 +257,14 @@ function render({ model, el }) {
     const formats = encoderFormats(), apart = (ranks) => ranks.some((rank) => !rank || rank > most);
     const fresh = (i, format) => after !== before && !before.near[format].some(([j]) => j === i);
     lists.replaceChildren(
-      h("caption", {}, `Nearest papers, with their rank by each of the four vectors. Coloured: not among the first ${most} of all four. –: not among the first ${view.k}.`),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Paper"), formats.map((format) => h("th", { scope: "col" }, names.get(format)[0])))),
+      h("caption", {}, brief ? "Nearest papers" : `Nearest papers, with their rank by each of the four vectors. Coloured: not among the first ${most} of all four. –: not among the first ${view.k}.`),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Paper"), formats.map((format) => h("th", { scope: "col" }, brief ? "Rank" : names.get(format)[0])))),
       h("tbody", {}, union(after).map(([i, ranks]) => {
         const [, heading, when, field] = view.papers[i];
         return h("tr", { class: apart(ranks) ? "opx-apart" : null }, h("th", { scope: "row" }, h("span", {}, heading), small(` ${view.fields[field]}, ${when}`)),
           ranks.map((rank, at) => h("td", {}, rank ? String(rank) : "–", rank && fresh(i, formats[at]) ? small(" new") : null)));
       })));
   }
-
-  // The example whose title alone leads the four formats furthest apart.
-  const widest = () => view.examples.map(([id, heading]) => [id, union(answer(heading, "")).length]).sort((a, b) => b[1] - a[1])[0][0];
 
   function fill() {
     const [, heading, text] = view.examples.find(([id]) => id === sel.example);
@@ -307,7 +304,7 @@ function render({ model, el }) {
     said: () => live.textContent, // it follows what is typed
   });
 
-  take(brief ? { ...sel, example: widest() } : sel, true);
+  take(sel, true);
   arrive();
   const stop = start();
   return () => {

@@ -73,7 +73,7 @@ class OwnPaperExplorer(Explorer, prefix="opx", scripts=("own_encoder.js", "own_p
     """The widget. `selection` = {example, code}: observe it, or set all or part of it; what is typed stays in the browser
     and in the address that a reader copies.
 
-    With `brief` it has one box, the first five papers of each vector and no change of the text, as on the book's first page.
+    With `brief` it has one box, the papers nearest by the vector for proximity and no change of the text, as on the first page.
     """
 
     brief = traitlets.Bool(False).tag(sync=True)
