@@ -144,9 +144,9 @@ class Chapter:
     def folded(self, summary: str) -> Iterator[None]:
         """Show what is shown inside as one fold; nothing where nothing is."""
         held: list[str] = []
-        self.held = held
+        outer, self.held = self.held, held
         yield
-        self.held = None
+        self.held = outer
         if held:
             self.show(blocks.fold(summary, "".join(held)))
 

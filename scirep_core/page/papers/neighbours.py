@@ -57,15 +57,20 @@ MINILM = ("minilm", "acl_anth")
 """The language model and the collection of the recorded runs, as `system` has them."""
 _MEANING = {"HS": "highly similar", "PS": "partially similar", "DS": "dissimilar"}
 _FORM = {"LL": "lossless", "LO": "lossy"}
-WORDS = {name: f"{_MEANING[name[3:]]}, {_FORM[name[:2]]}" for name in CATEGORIES}
+CALLED = {name: f"{_MEANING[name[3:]]}, {_FORM[name[:2]]}" for name in CATEGORIES}
+"""Categories as the paper calls them."""
+_LOST = ("case or spaces", "few words", "sentence order", "many words", "nouns or meaning")
+WORDS = dict(zip(CATEGORIES, _LOST, strict=True))
 WORDS |= {code: change.words for code, change in PERTURBATIONS.items()}
 WORDS |= {"TDelNN": "title without nouns, no abstract", "T_A_DelNNChar": "nouns lose letters"}
-"""Categories and codes in words, those that a sentence quotes without punctuation."""
+"""Categories, by what a text has lost, and codes in words, those that a sentence quotes without punctuation."""
 _SORTED = sorted(PERTURBATIONS, key=lambda code: CATEGORIES.index(PERTURBATIONS[code].category))
 BY_CODE = {code: f"{WORDS[code]}\n{code}, {WORDS[PERTURBATIONS[code].category]}" for code in _SORTED}
 """Codes by category, in words with their name: the lines of a table of all changes."""
 
 
+GLOSS = "MiniLM: a small general sentence encoder; LSA of words or characters: their counts in this collection, reduced by SVD."
+"""What our encoders are, once a page."""
 EXACT = "all alike: exact bound"
 THIRDS = ("T_ADelQ1", "T_ADelQ2", "T_ADelQ3")
 SPACE, AS_WRITTEN = "T_A_WS", ", literal"
