@@ -47,6 +47,12 @@ LABELS = (
 """What tables of the study call their lines."""
 LINES = ("Base", *FIVE, LONG, "tfidf", *BOUNDS)
 """Lines of the study, in the order shown."""
+GLOSS = (
+    "SciMult’s five variants: <em>Vanilla</em> shares all weights among the three kinds of task. <em>MHAExpert</em> has attention "
+    "weights, <em>FFNExpert</em> feed-forward weights for each kind of task, in every second block. <em>Instruction</em> attends "
+    "to a sentence that names the task; <em>Prefix</em> does so with the encoder frozen. All four start from a trained Vanilla."
+)
+"""What the variants are, in the words of every chapter that names them."""
 Columns = Mapping[tuple[str, str], str]
 """(task, metric) -> column as printed, in print's order."""
 
