@@ -204,16 +204,21 @@ def readings(shown: Shown, found: Read, seed: int) -> list[Result]:
     return [field, _row(shown, "reading/year", "absolute error", found.off, "years, fitted on others", seed)]
 
 
+def held_out(shown: Shown, seed: int) -> tuple[list[tuple[str, str]], NDArray[np.str_]]:
+    """Return title and abstract, and the field, of up to TEXTS papers of the literature that are not compared with."""
+    made, lexical = shown.packed["made"], lexicon().fields
+    found = literature(made["papers"], made["data_seed"])
+    drawn = np.random.default_rng(seed).permutation(len(found))[EXAMPLES + len(shown.papers) :][:TEXTS].tolist()
+    texts = [(paper.title, paper.abstract) for paper in map(found.paper, drawn)]
+    return texts, np.array([lexical[int(found.latents.field[i])].name for i in drawn])
+
+
 def changes(shown: Shown, seed: int) -> list[Result]:
     """Return what stays of the nearest papers of texts under each change, and which are of the text's own field; over formats.
 
-    The texts are papers of the literature that are not compared with, up to TEXTS of them; where none is left, nothing is returned.
+    The texts are those of `held_out`; where none is left, nothing is returned.
     """
-    made = shown.packed["made"]
-    found, lexical = literature(made["papers"], made["data_seed"]), lexicon().fields
-    drawn = np.random.default_rng(seed).permutation(len(found))[EXAMPLES + len(shown.papers) :][:TEXTS].tolist()
-    texts = [(paper.title, paper.abstract) for paper in map(found.paper, drawn)]
-    own = np.array([lexical[int(found.latents.field[i])].name for i in drawn])
+    texts, own = held_out(shown, seed)
     fields, tagger = np.array([paper.field for paper in shown.papers]), find_tools("fallback")
 
     def nearest(those: Sequence[tuple[str, str]]) -> NDArray[np.int64]:
