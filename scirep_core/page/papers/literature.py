@@ -41,6 +41,8 @@ FACETED = ("fabs_tfidf", "fabs_bm25", "minilm_sentences", "minilm_facet", "minil
 FACET_PAIRS = (("minilm_abstract", "fabs_bm25"), ("minilm_sentences", "minilm_abstract"), ("minilm_facet", "minilm_sentences"),
                ("minilm_sentences", "fabs_tfidf"), ("fabs_bm25", "fabs_tfidf"))  # fmt: skip
 """Systems and differences that CSFCube's chapter has recorded of real papers."""
+FROM = ("background_label", "method_label", "result_label", "other_label")
+"""Label of a sentence -> the latents it is written from: the first four of `_latents_of`."""
 
 
 # ---- real and invented -----------------------------------------------------------------------------------------------
@@ -161,14 +163,20 @@ def tree(papers: int, seed: int) -> Iterator[str]:
 
 
 def example(papers: int, seed: int, number: int) -> Iterator[str]:
-    """Yield one invented paper: its text, and a table of the latents it was written from."""
+    """Yield one invented paper: sentences beside the latents they were written from, its text, and a table of all latents."""
     found = literature(papers, seed)
     i = min(number, len(found) - 1)
     paper = found.paper(i)
+    title = f"<strong>{html.escape(paper.title)}</strong> ({html.escape(paper.venue)}, {paper.year})"
+    lines = _latents_of(found, i)
+    said = {label: [s for s, own in zip(paper.sentences, paper.labels, strict=True) if own == label] for label in FROM}
+    body = [[f"{name}<br><small>{value}</small>", html.escape(" ".join(said[label][: None if label == "other_label" else 1]))]
+            for label, (name, value) in zip(FROM, lines, strict=False) if said[label]]  # fmt: skip
+    heads = ["latent variable", "sentence written from it"]
+    yield report.table(heads, body, f"An invented paper: {title}", [["", "text"]] * len(body))
     marked = " ".join(f'<span class="facet-{label.removesuffix("_label")}">{html.escape(s)}</span>'
                       for s, label in zip(paper.sentences, paper.labels, strict=True))  # fmt: skip
-    yield f"<p><strong>{html.escape(paper.title)}</strong> ({html.escape(paper.venue)}, {paper.year})</p><p>{marked}</p>"
-    lines = _latents_of(found, i)
+    yield f"<p>{title}</p><p>{marked}</p>"
     yield report.table(["latent", "value"], lines, "What it was written from.", [["", "text"]] * len(lines))
 
 
