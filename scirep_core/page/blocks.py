@@ -252,8 +252,8 @@ def _forest(
             right.text(1.02, row, words, transform=right.get_yaxis_transform(), va="center")
     below = figure.supxlabel(axis, fontsize="medium")
     if len(kinds) > 1 or together:
-        entries = axes[0][0].get_legend_handles_labels()[::-1]
-        names = dict(zip(*entries, strict=True))  # a column of two kinds has one entry
+        entries = [zip(*ax.get_legend_handles_labels()[::-1], strict=True) for ax in axes[0]]
+        names = dict(chain(*entries))  # a column of two kinds has one entry, a kind of a later panel too
         figure.legend(names.values(), names, loc="outside upper left", ncols=max(len(kinds), 3))
     figure.draw_without_rendering()  # lays the panels out, which long names push to the right
     below.set_x((axes[0][0].get_position().x0 + axes[0][-1].get_position().x1) / 2)
