@@ -13,6 +13,7 @@ from scirep_core.evaluators.facets.facet_systems import SYSTEMS
 NAMES = {name: system.label for name, system in SYSTEMS.items()} | {
     "tfidf": "TF-IDF",
     "bm25": "BM25",
+    "bm25_abstract": "BM25, abstract",
     "lsa": "LSA of words",
     "characters": "LSA of characters",
     "minilm": "MiniLM",
