@@ -53,7 +53,7 @@ def test_contents_follow_parts_and_order(executed: Path, tmp_path: Path) -> None
     assert [entry["file"] for entry in toc["parts"][1]["chapters"]] == ["csfcube/index", *PAGES]
     landing = (tmp_path / "source" / "csfcube" / "index.md").read_text()
     mark = '<span class="scirep-mark way1" aria-hidden="true">✓</span>'
-    judged = f"{mark} gnus graze: <b>holds</b> on real papers<br><small>section 3</small>"
+    judged = f"{mark} <b>Holds:</b> gnus graze on real papers<br><small>section 3</small>"
     assert f"{{doc}}`First </csfcube/first>`<br>{judged}" in landing and "% scirep" not in landing
     assert "{doc}`Second </csfcube/second>`: Where do zebras graze?<br><small>section" in landing
     assert not (tmp_path / "source" / "_run").exists()
