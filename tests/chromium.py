@@ -83,7 +83,8 @@ SETTLED = """() => {
   const views = [...document.querySelectorAll('script[type="application/vnd.jupyter.widget-view+json"]')];
   const drawn = views.every((view) => {
     const area = view.previousElementSibling;  // put there by the widget manager
-    return area?.matches('.widget-subarea') && (area.checkVisibility() ? area.getBoundingClientRect().height > 10 : area.innerHTML.length > 100);
+    return area?.matches('.widget-subarea') &&
+      (area.checkVisibility() ? area.getBoundingClientRect().height > 10 : area.innerHTML.length > 100);
   });
   const maths = !document.querySelector('.math') || document.querySelector('mjx-container');
   return document.readyState === 'complete' && drawn && maths && document.fonts.status === 'loaded';
