@@ -23,7 +23,7 @@ book: environment
 
 test:
 	@$(PYTHON) .ci/environment.py --browser
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 5
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 5
 
 # pages first: what a changed number changes is written against them
 golden: environment

@@ -77,14 +77,12 @@ LEADS = ("scirepeval/multi_format", "csfcube/baselines", "neighbours/short_queri
 """Chapters of each paper's main claim, whatever became of it: the first one stands in words before the marks."""
 MARKS = {1: "✓", -1: "✗", 0: "?"}
 COUNTED = {1: ("holds", "hold"), -1: ("does not hold", "do not hold"), 0: ("is open", "are open")}
-"""Verdict -> of one claim, of several."""
+"""Verdict -> of one claim, of several; marks stand in this order."""
 
 
 ROLES = {"paper": "by the paper’s own numbers", "real": "on real papers"}
 """Lines of an answer that judge a claim, and by what."""
 WHOSE = ("paper’s claim<br><small>by its own numbers</small>", "our claim<br><small>on real papers</small>")
-ORDER = (1, -1, 0)
-"""Verdicts as marks stand in a row."""
 BOARD = "beyond/leaderboard"
 
 
@@ -124,7 +122,7 @@ def _worded(verdict: int, claim: str) -> str:
     from scirep_core.page.blocks import VERDICTS
 
     shown = f'<span class="scirep-mark way{verdict}" aria-hidden="true">{MARKS[verdict]}</span>'
-    return f"{shown} <b>{VERDICTS[verdict].capitalize()}{':' * bool(claim)}</b> {html.escape(claim)}".rstrip()
+    return f"{shown} <b>{VERDICTS[verdict]}{':' * bool(claim)}</b> {html.escape(claim)}".rstrip()
 
 
 def verdicts(executed: Path, page: str) -> str:
@@ -156,8 +154,8 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
             (*of[role], page, title) for (where, page, title), of in judged.items() if where == part and role in of
         ]
         links = []
-        for verdict, claim, page, title in sorted(found, key=lambda one: ORDER.index(one[0])):
-            words = html.escape(f"{title} {VERDICTS[verdict].capitalize()}{f': {claim}' * bool(claim)}")
+        for verdict, claim, page, title in sorted(found, key=lambda one: [*COUNTED].index(one[0])):
+            words = html.escape(f"{title} {VERDICTS[verdict]}{f': {claim}' * bool(claim)}")
             look = f'class="scirep-mark way{verdict}" title="{words}" aria-label="{words}"'
             links.append(f'<a {look} href="{page}.html">{MARKS[verdict]}</a>')
         return "".join(links)
@@ -178,7 +176,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     ]
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in ROLES}
     own, real = (
-        ", ".join(f"{count[way]} {COUNTED[way][count[way] > 1]}" for way in ORDER if count[way])
+        ", ".join(f"{count[way]} {words[count[way] > 1]}" for way, words in COUNTED.items() if count[way])
         for count in counts.values()
     )
     first = f"Of {counts['paper'].total()} claims of the papers, by their own numbers, {own}."
@@ -206,11 +204,12 @@ def _main_claim(judged: Judged) -> str:
     """Return what became of the first paper's main claim, and of ours beside it, as sentences."""
     ours = {1: "On real papers ours holds: {}.", -1: "On real papers ours does not hold: {}.",
             0: "On real papers we could not decide whether {}."}  # fmt: skip
-    verbs = {1: "holds", -1: "does not hold", 0: "is open"}
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             verdict, claim = found["paper"]
-            said = f" The main claim of {html.escape(part.partition(':')[0])} {verbs[verdict]}: {html.escape(claim)}."
+            said = (
+                f" The main claim of {html.escape(part.partition(':')[0])} {COUNTED[verdict][0]}: {html.escape(claim)}."
+            )
             return said + (
                 f" {ours[found['real'][0]].format(html.escape(found['real'][1]))}" if "real" in found else ""
             )

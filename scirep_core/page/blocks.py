@@ -35,7 +35,7 @@ Best = Callable[[Any, Number], bool]
 """Whether a line's number is to be marked."""
 CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented",
            COUNTED: "counted", MEASURED: "recorded"}  # fmt: skip
-VERDICTS = {1: "holds", -1: "does not hold", 0: "open"}
+VERDICTS = {1: "Holds", -1: "Does not hold", 0: "Open"}
 ANSWER = "answer.json"
 HEADS = {"paper": "The paper says", "real": "We find on real papers", "untested": "Not tested here"}
 """File of a chapter's answer, and the heads of its lines unless they have their own."""
@@ -390,7 +390,7 @@ class Line(NamedTuple):
 
 def badge(verdict: int, claim: str = "") -> str:
     """Return a verdict as HTML, and the claim that it is of."""
-    word = VERDICTS[verdict].capitalize() + ":" * bool(claim)
+    word = VERDICTS[verdict] + ":" * bool(claim)
     return f'<span class="scirep-verdict way{verdict}"><b>{word}</b> {html.escape(claim)}</span>'
 
 
