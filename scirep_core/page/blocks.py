@@ -161,7 +161,7 @@ def forest(
         note: what else the caption has to say (HTML). Like `beside` it is about real papers where there are any, and stands
             under no figure of invented ones then.
         summary: what is clicked to see the drawing; "" for an open one.
-        beside: line -> words to its right, as the result of a test.
+        beside: line -> words to its right, as the result of a test; "" -> their head.
         band: half the width of a grey band around 0, within which a difference is small.
         together: whether all columns are marks of one panel, each in its colour and shape; printed ones are hollow.
     """
@@ -250,6 +250,8 @@ def _forest(
     for row, line in enumerate(lines):
         if words := beside.get(line):
             right.text(1.02, row, words, transform=right.get_yaxis_transform(), va="center")
+    if beside.get(""):
+        right.text(1.02, 1.0, beside[""], transform=right.transAxes, va="bottom", weight="bold")
     below = figure.supxlabel(axis, fontsize="medium")
     if len(kinds) > 1 or together:
         entries = [zip(*ax.get_legend_handles_labels()[::-1], strict=True) for ax in axes[0]]
