@@ -210,7 +210,8 @@ def test_counts_add_up_in_table_picture_and_sentence():
     drawn = re.findall(r'text-anchor="middle">(\d+)</text>', page)
     assert sum(map(int, drawn)) == len(ROWS) == tally.total()
     said = coverage.summary(ROWS)
-    assert all(f"{tally[state]} " in said for state in coverage.STATES) and f"list {len(ROWS)} tables" in said
+    assert all(f"{tally[state]} {coverage.SAID[state]}" in said for state in coverage.STATES if tally[state])
+    assert f"the {len(ROWS)} tables" in said and coverage.SAID.keys() == coverage.STATES.keys()
 
 
 def test_the_page_has_no_hole_in_its_html():

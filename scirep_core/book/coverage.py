@@ -148,17 +148,25 @@ def _check(row: Exhibit, path: Path, line: int) -> None:
         raise DataError(path, line, f"{row.id} is quoted", hint)
 
 
+SAID = {
+    "exact": "exact on real data", "sample": "again on a sample of real papers, mostly with other models",
+    "open": "on other real papers (the open literature)", "embedded": "on simulated papers only",
+    "arithmetic": "by arithmetic on printed numbers, or by code alone", "quoted": "only quoted, with the reason",
+}  # fmt: skip
+"""States as the first page has them."""
+
+
 def summary(rows: Sequence[Exhibit]) -> str:
-    """Return the bar and the sentence of the first page on where the book stands (HTML)."""
+    """Return the bar of the first page on where the book stands, with its key (HTML)."""
     tally = Counter(row.state for row in rows)
+    key = "".join(
+        f"<li>{_badge(state, words=f'{tally[state]} {SAID[state]}')}</li>" for state in STATES if tally[state]
+    )
     return (
         f'<figure class="scirep-figure scirep-covered">{_bars({"Tables, figures and claims of the five papers": tally})}'
-        f"<figcaption>We list {len(rows)} tables, figures and claims, each by the strongest evidence that we have. From the left: "
-        f"{tally['exact']} come out exactly on real data; {tally['sample']} are measured again on a "
-        f"sample of real papers, mostly with other models; {tally['open']} on other real papers (the open literature); "
-        f"{tally['embedded']} on simulated papers only; "
-        f"{tally['arithmetic']} are settled by arithmetic on printed numbers or by the code alone; {tally['quoted']} are "
-        'only quoted, with the reason. <a href="coverage.html">Coverage</a> lists them all.</figcaption></figure>'
+        f'<ul class="scirep-states">{key}</ul>'
+        f"<figcaption>Each of the {len(rows)} tables, figures and claims is counted once, under the strongest evidence that we "
+        'have for it. <a href="coverage.html">Coverage</a> lists them all.</figcaption></figure>'
     )
 
 
@@ -234,9 +242,9 @@ def page(rows: Sequence[Exhibit], chapters: Mapping[str, Shown]) -> str:
     return OPENING.format(count=len(rows), states=states, counts=_counts(rows), form=_form(), papers=papers)
 
 
-def _badge(state: str, strong: bool = True) -> str:
+def _badge(state: str, strong: bool = True, words: str = "") -> str:
     weight = "" if strong else ' data-also=""'
-    return f'<span class="scirep-state" data-state="{state}"{weight}>{LABELS[state]}</span>'
+    return f'<span class="scirep-state" data-state="{state}"{weight}>{words or LABELS[state]}</span>'
 
 
 def _counts(rows: Sequence[Exhibit]) -> str:

@@ -109,12 +109,12 @@ def _which_vectors(executed: Path) -> str:
     if not (answer := _answer(executed, BOARD).get("real")):
         return ""
     first, *more = re.split(r"(?<=\.) (?=[A-Z])", re.sub(r"<[^>]*>", "", answer["text"]))[:2]
-    one = "None everywhere" if answer["verdict"] == -1 else first.partition(": ")[0].rstrip(".")
+    one = "No one system" if answer["verdict"] == -1 else first.partition(": ")[0].rstrip(".")
     said = " ".join([first.partition(": ")[2] or first, *more])
-    board = f'<a href="{BOARD}.html">The leaderboard</a>'
+    board = f'<a href="{BOARD}.html">leaderboard</a>'
     return (
-        f"<p><strong>Which vectors should one use?</strong> {one}: {said} {board} ranks what runs here; the papers’ own models "
-        "were not compared.</p>"
+        f"<p><strong>Which vectors should one use?</strong> {one}. Our {board} ranks what runs here, a ranking a task: {said} "
+        "The papers’ own models were not compared.</p>"
     )
 
 
@@ -179,19 +179,19 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         ", ".join(f"{count[way]} {words[count[way] > 1]}" for way, words in COUNTED.items() if count[way])
         for count in counts.values()
     )
-    first = f"Of {counts['paper'].total()} claims of the papers, by their own numbers, {own}."
-    second = f" Of our {counts['real'].total()} claims on real papers {real}." * bool(real)
+    first = f"By the papers’ own numbers, of their {counts['paper'].total()} claims {own}."
+    second = f" On real papers, of our own {counts['real'].total()} claims {real}." * bool(real)
     return (
         f"<p><strong>{first}</strong>{second}"
         + _main_claim(judged)
         + "</p>"
         + _which_vectors(executed)
+        + report("The main claim of each paper, and ours", LEADS, "paper (chapter)")
         + "<p>A chapter judges two claims, and they <em>differ</em>: one of the paper, recomputed from its printed tables, "
         "released files or the algebra of its measures; and one of ours on the same question, tested on real papers, mostly with "
         "MiniLM, a small general sentence encoder. Ours may even be the opposite of the paper’s. Each mark below is a claim and "
         "leads to its chapter: ✓ it holds, ✗ it does not, ? it is open (inconclusive, confounded or not run).</p>"
         + f'<div class="scirep-report">{table(["", *WHOSE], lines, _failing(judged), [["", "text", "text"]] * len(lines))}</div>'
-        + report("The main claim of each paper, and ours", LEADS, "paper (chapter)")
         + fold("The claims of all chapters", report("Claims and verdicts", {page for _, page, _ in judged}))
     )
 
@@ -202,8 +202,8 @@ Judged = Mapping[tuple[str, str, str], Mapping[str, tuple[int, str]]]
 
 def _main_claim(judged: Judged) -> str:
     """Return what became of the first paper's main claim, and of ours beside it, as sentences."""
-    ours = {1: "On real papers ours holds: {}.", -1: "On real papers ours does not hold: {}.",
-            0: "On real papers we could not decide whether {}."}  # fmt: skip
+    ours = {1: "Our own, on real papers, holds: {}.", -1: "Our own, on real papers, does not hold: {}.",
+            0: "Our own, on real papers, stays open: {}."}  # fmt: skip
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             verdict, claim = found["paper"]
