@@ -138,7 +138,8 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
         answered(tmp_path, page, lines)
     made = report_card(tmp_path, [("A", frontpage.LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
     before, _, folded = made.partition("<details")
-    table = before.partition("The main claim of each paper, and ours")[2].partition("A chapter judges")[0]  # the tally follows
+    table = before.partition("The main claim of each paper, and ours")[2]
+    table = table.partition("A chapter judges")[0]  # the tally of marks follows
     assert "A<br><a href" in table
     assert f"<b>Holds:</b> real of {frontpage.LEADS[0]}" in table and "csfcube/other" not in table
     assert all(f"<b>Holds:</b> paper of {page}" in folded for page in (frontpage.LEADS[0], "csfcube/other"))
