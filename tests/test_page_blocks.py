@@ -401,7 +401,9 @@ def test_the_one_part_in_the_way_is_named_in_words(chapter, parts):
     for rows in ([of_claim(("m", "a"), 90), of_claim(("m", "b"), 70)], [of_claim(("m", "a"), 90)], []):
         chapter.claims("C", held(rows), [claim], {"b": "bee <i>"} if len(rows) == 2 else None)
     first, second = parts
-    assert "s: does it hold? decided by lowest to highest" in text(first)  # of one system, so in columns of their own
+    assert "s: does it hold? tests that decide range of the tested values" in text(
+        first
+    )  # of one system, so in columns of their own
     assert re.search(r"no</strong></td><td[^>]*>bee &lt;i&gt;</td><td", first) and "open b" in text(second)
 
 

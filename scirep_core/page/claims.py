@@ -126,7 +126,7 @@ def claims(
         names = [label(labels, system) for system in systems]
         if len(systems) == 1:  # its verdicts can be read down
             columns = [list(one) for (one,) in parts]
-            names = [f"{names[0]}: does it hold?", "decided by", "lowest to highest"]
+            names = [f"{names[0]}: does it hold?", "tests that decide", "range of the tested values"]
         else:
             columns = [[_joined(*one) for one in of] for of in parts]
         names_ = [[f'<div class="text">{text}</div>', html.escape(claim.of)] for claim, text in statements]
@@ -154,6 +154,7 @@ def _parts(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Labe
     compared = not isinstance(first, str)
     unit = "points" if compared and claim.unit == "%" else claim.unit
     sizes = " to ".join(chapter.number(row, places, bool(row.against)) for row in ends)
+    sizes = f"each {sizes}" if len(rows) > len(ends) == 1 else sizes
     which = f"{len(parts)} of {len(verdict.parts)} {'comparisons' if compared else claim.each}"
     if verdict.way < 1 and not more and not compared:
         which = label(labels, first)
