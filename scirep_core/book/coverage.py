@@ -149,7 +149,7 @@ def _check(row: Exhibit, path: Path, line: int) -> None:
 
 
 SAID = {
-    "exact": "exact on real data", "sample": "again on a sample of real papers, mostly with other models",
+    "exact": "exact on real data", "sample": "measured again on a sample of real papers, mostly with other models",
     "open": "on other real papers (the open literature)", "embedded": "on simulated papers only",
     "arithmetic": "by arithmetic on printed numbers, or by code alone", "quoted": "only quoted, with the reason",
 }  # fmt: skip

@@ -113,7 +113,7 @@ def _which_vectors(executed: Path) -> str:
     said = " ".join([first.partition(": ")[2] or first, *more])
     board = f'<a href="{BOARD}.html">leaderboard</a>'
     return (
-        f"<p><strong>Which vectors should one use?</strong> {one}. Our {board} ranks what runs here, a ranking a task: {said} "
+        f"<p><strong>Which vectors should one use?</strong> {one}. Our {board} has one ranking a task of what runs here: {said} "
         "The papers’ own models were not compared.</p>"
     )
 
