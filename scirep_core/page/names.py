@@ -25,6 +25,7 @@ NAMES = {name: system.label for name, system in SYSTEMS.items()} | {
     "specter2_base": "SPECTER2 Base",
     "specter2": "SPECTER2 Adapters",
     "oagbert": "OAG-BERT",
+    "mean:minilm": "MiniLM, one vector of the facet’s sentences",
     "ts:minilm": "MiniLM, best pair in context",
     "ot:minilm": "MiniLM, optimal transport",
     "random": "floor: random vectors",
