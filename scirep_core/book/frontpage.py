@@ -109,7 +109,7 @@ def _which_vectors(executed: Path) -> str:
     if not (answer := _answer(executed, BOARD).get("real")):
         return ""
     first, *more = re.split(r"(?<=\.) (?=[A-Z])", re.sub(r"<[^>]*>", "", answer["text"]))[:2]
-    one = "No one system" if answer["verdict"] == -1 else first.partition(": ")[0].rstrip(".")
+    one = "No single system" if answer["verdict"] == -1 else first.partition(": ")[0].rstrip(".")
     said = " ".join([first.partition(": ")[2] or first, *more])
     board = f'<a href="{BOARD}.html">leaderboard</a>'
     return (
@@ -202,8 +202,8 @@ Judged = Mapping[tuple[str, str, str], Mapping[str, tuple[int, str]]]
 
 def _main_claim(judged: Judged) -> str:
     """Return what became of the first paper's main claim, and of ours beside it, as sentences."""
-    ours = {1: "Our own, on real papers, holds: {}.", -1: "Our own, on real papers, does not hold: {}.",
-            0: "Our own, on real papers, stays open: {}."}  # fmt: skip
+    ours = {1: "Ours, on real papers, holds{}: {}.", -1: "Ours, on real papers, does not hold{}: {}.",
+            0: "Whether ours holds is open{}: that, on real papers, {}."}  # fmt: skip
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             verdict, claim = found["paper"]

@@ -126,13 +126,15 @@ def claims(
         names = [label(labels, system) for system in systems]
         if len(systems) == 1:  # its verdicts can be read down
             columns = [list(one) for (one,) in parts]
-            names = [f"{names[0]}: does it hold?", "tests that decide", "range of the tested values"]
+            names = [f"{names[0]}: does it hold?", "holds or fails on", "lowest to highest"]
         else:
             columns = [[_joined(*one) for one in of] for of in parts]
-        names_ = [[f'<div class="text">{text}</div>', html.escape(claim.of)] for claim, text in statements]
+        several = len({claim.of for claim in stated}) > 1  # else the caption says about whom
+        names_ = [[f'<div class="text">{text}</div>', *[html.escape(claim.of)] * several] for claim, text in statements]
         body = [[*of, *verdicts] for of, verdicts in zip(names_, columns, strict=True)]
-        classes = [["", "text brief published", *[f"text brief {kind_of(papers)}"] * len(names)]] * len(body)
-        shown = report.table(["The paper says", "about", *names], body, f"{caption} ({papers})", classes)
+        classes = [["", *["text brief published"] * several, *[f"text brief {kind_of(papers)}"] * len(names)]] * len(body)
+        heads = ["The paper says", *["about"] * several, *names]
+        shown = report.table(heads, body, f"{caption} ({papers})", classes)
         head = f"{summary or 'The same statements'}, on {papers}" if papers in exhibit.folded else summary
         if systems and body:
             chapter.show(fold(head, shown) if head else shown)

@@ -235,11 +235,13 @@ function render({ model, el }) {
 
   function drawGuess(after) {
     const [low, high] = view.years;
+    const [, , , field, year] = own ? [] : view.examples.find(([id]) => id === sel.example);
+    const told = (what) => (what ? small(` (the example’s own: ${what})`) : null);
     guess.replaceChildren(
-      h("div", {}, h("h3", { class: "opx-h" }, "Field"), h("ol", {}, after.fields.slice(0, 3).map(([f, share]) =>
+      h("div", {}, h("h3", { class: "opx-h" }, "Field", told(field)), h("ol", {}, after.fields.slice(0, 3).map(([f, share]) =>
         h("li", {}, h("span", { class: "opx-bar", style: `inline-size: ${Math.max(1, Math.round(100 * share))}%`, "aria-hidden": "true" }),
           h("span", {}, view.fields[f]), h("b", {}, `${Math.round(100 * share)} %`)))), small(view.heads.field.about)),
-      h("div", {}, h("h3", { class: "opx-h" }, "Year"), h("p", { class: "opx-year" }, String(Math.round(after.year))),
+      h("div", {}, h("h3", { class: "opx-h" }, "Year", told(year)), h("p", { class: "opx-year" }, String(Math.round(after.year))),
         h("meter", { min: low, max: high, value: Math.min(high, Math.max(low, after.year)), "aria-label": `Year, from ${low} to ${high}` }),
         h("div", { class: "opx-ends", "aria-hidden": "true" }, small(String(low)), small(String(high))),
         small(view.heads.year.about)));

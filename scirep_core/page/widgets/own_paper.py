@@ -48,11 +48,13 @@ class Known(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A text to begin with; not among the papers that can be neighbours."""
+    """A text to begin with; not among the papers that can be neighbours. `field` and `year` are its own, where it has them."""
 
     key: str
     title: str
     abstract: str
+    field: str = ""
+    year: int = 0
 
 
 class Heads(NamedTuple):
@@ -88,7 +90,7 @@ class OwnPaperExplorer(Explorer, prefix="opx", scripts=("own_encoder.js", "own_p
         """Return how the examples are read as HTML tables that need no script."""
         view = self._view
         parts = []
-        for key, title, _ in view["examples"]:
+        for key, title, *_ in view["examples"]:
             heads = ["rank", *(view["formats"][form][0] for form in view["read"][key])]
             ranks = zip(*view["read"][key].values(), strict=True)
             rows = [[str(rank), *(_entry(view, at) for at in places)] for rank, places in enumerate(ranks, start=1)]

@@ -100,7 +100,7 @@ function render({ model, el }) {
     told.textContent = about.get(sel.run);
     verdict.textContent = summary(rows);
     drawHead();
-    const most = Math.max(1, ...rows.flatMap((row) => (gap(row) || [difference(row)]).map(Math.abs)));
+    const most = 1.06 * Math.max(1, ...rows.flatMap((row) => (gap(row) || [difference(row)]).map(Math.abs)));
     const tested = rows.some((row) => gap(row));
     body.replaceChildren(...rows.map((row) => line(row, most, tested)));
     if (!rows.length) body.append(h("tr", {}, h("td", { colspan: 5 }, "Neither was scored here.")));
