@@ -131,11 +131,13 @@ def look(model: View, papers: int, seed: int) -> Shown:
         known.append(Known(paper.paper_id, paper.title, paper.year or 0, field))
         texts.append((paper.title, paper.abstract))
     own = [fields[int(found.latents.field[int(i)])].name for i in drawn[:EXAMPLES]]
-    told = zip(examples, own, strict=True)
-    begin = (*(Example(paper.paper_id, paper.title, paper.abstract, field, paper.year or 0) for paper, field in told), OURS)
+    begin = tuple(
+        Example(paper.paper_id, paper.title, paper.abstract, field, paper.year or 0)
+        for paper, field in zip(examples, own, strict=True)
+    )
     vectors = vectors_of(encoder, texts)
     about = embedded_root(made["papers"], made["data_seed"]).name
-    shown = Shown(model, encoder, tuple(known), tuple(texts), begin, vectors, about)
+    shown = Shown(model, encoder, tuple(known), tuple(texts), (*begin, OURS), vectors, about)
     near = nearest_to(shown, [(paper.title, paper.abstract) for paper in examples]).values()
     like = [sum(known[i].field == own[at] for of in near for i in of[at]) for at in range(EXAMPLES)]
     order = sorted(range(EXAMPLES), key=lambda at: -like[at])  # whose nearest papers are of its own field most, first
