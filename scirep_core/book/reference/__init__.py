@@ -37,7 +37,7 @@ ROOMS: dict[str, Room] = {
         "Data",
         "From a manifest to a task: records and their errors, files fetched and checked, the readers of collections.",
         ("data", "data.task", "data.folder", "data.readers.beir", "data.readers.csfcube",
-         "data.readers.maple", "data.readers.recommendation", "data.readers.samples",
+         "data.readers.maple", "data.readers.recommendation", "data.readers.s2and", "data.readers.samples", "data.tables",
          "data.readers.scirepeval", "data.open.corpora", "data.open.pairs", "data.open.tasks",
          "data.validate", "data.inventory", "data.manifests", "data.sources", "kit.records", "kit.formats", "kit.errors",
          "kit.store"),
