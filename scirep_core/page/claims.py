@@ -132,9 +132,9 @@ def claims(
         several = len({claim.of for claim in stated}) > 1  # else the caption says about whom
         names_ = [[f'<div class="text">{text}</div>', *[html.escape(claim.of)] * several] for claim, text in statements]
         body = [[*of, *verdicts] for of, verdicts in zip(names_, columns, strict=True)]
-        classes = [["", *["text brief published"] * several, *[f"text brief {kind_of(papers)}"] * len(names)]] * len(body)
+        kinds = [*["text brief published"] * several, *[f"text brief {kind_of(papers)}"] * len(names)]
         heads = ["The paper says", *["about"] * several, *names]
-        shown = report.table(heads, body, f"{caption} ({papers})", classes)
+        shown = report.table(heads, body, f"{caption} ({papers})", [["", *kinds]] * len(body))
         head = f"{summary or 'The same statements'}, on {papers}" if papers in exhibit.folded else summary
         if systems and body:
             chapter.show(fold(head, shown) if head else shown)
