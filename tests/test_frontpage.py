@@ -110,7 +110,7 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     made = report_card(tmp_path, listed)
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
     assert text.startswith(
-        "By the papers’ own numbers, of their 2 claims 1 holds, 1 does not hold. On real papers, of our own 1 claims "
+        "Judged by their own numbers, 1 of the papers’ 2 claims holds and 1 does not hold. On real papers, 1 of our own 1 claims "
     )
     assert re.findall(r'class="scirep-mark way(-?\d)" title="([^"]*)"[^>]* href="([^"]*)"', made) == [
         ("1", "a/one? Holds: a &gt; b", "a/one.html"), ("-1", "a/two? Does not hold", "a/two.html"),
@@ -123,10 +123,14 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
         frontpage.BOARD,
         {"real": {**line(-1), "text": "<b>No: A leads in <a>4.5</a> of 11.</b> B in 2. More."}},
     )
-    assert ": A leads in 4.5 of 11. B in 2. The papers" in report_card(tmp_path, [("A", "a/one", "a?")])
+    assert "task by task, A leads in 4.5 of 11. B in 2. The papers" in report_card(tmp_path, [("A", "a/one", "a?")])
     assert "a/one? ✓ Holds: a &gt; b ✗ Does not hold: a &gt; b a/two? ✗ Does not hold not judged" in text
     assert made.count("Part &lt;a&gt;") == 2 and "Part &lt;b&gt;" not in made
     assert report_card(tmp_path, []) == ""
+    answered(tmp_path, "d/six", {"paper": line(None), "real": line(1)})  # not the paper's own numbers
+    assert "<strong></strong> On real papers, 1 of our own 1 claims holds." in report_card(
+        tmp_path, [("D", "d/six", "d?")]
+    )
     by = [re.sub("<[^>]+>", "", verdicts(tmp_path, page)) for page in ("a/one", "b/three", "b/four")]
     assert by[0] == "✓ Holds: a &gt; b by the paper’s own numbers; ✗ Does not hold: a &gt; b on real papers"
     assert by[1:] == ["✓ Holds: a &gt; b; ? Open: a &gt; b", ""]  # heads of their own say by what
@@ -139,12 +143,13 @@ def test_the_report_card_opens_with_one_question_a_paper(tmp_path):
     made = report_card(tmp_path, [("A", frontpage.LEADS[0], "a?"), ("B", "csfcube/other", "b?")])
     before, _, folded = made.partition("<details")
     table = before.partition("The main claim of each paper, and ours")[2]
-    table = table.partition("A chapter judges")[0]  # the tally of marks follows
+    table = table.partition("In the next table")[0]  # the tally of marks follows
     assert "A<br><a href" in table
     assert f"<b>Holds:</b> real of {frontpage.LEADS[0]}" in table and "csfcube/other" not in table
     assert all(f"<b>Holds:</b> paper of {page}" in folded for page in (frontpage.LEADS[0], "csfcube/other"))
     assert before.startswith(
-        "<p><strong>By the papers’ own numbers, of their 2 claims 2 hold.</strong> On real papers, of our own 2 claims 2 hold. "
+        "<p><strong>Judged by their own numbers, 2 of the papers’ 2 claims hold.</strong> On real papers, 2 of our own 2 claims "
+        "hold. "
         f"The main claim of A holds: paper of {frontpage.LEADS[0]}. "
-        f"Our own, on real papers, holds: real of {frontpage.LEADS[0]}.</p>"
+        f"Ours, on real papers, holds: real of {frontpage.LEADS[0]}.</p>"
     )

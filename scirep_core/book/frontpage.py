@@ -113,7 +113,8 @@ def _which_vectors(executed: Path) -> str:
     said = " ".join([first.partition(": ")[2] or first, *more])
     board = f'<a href="{BOARD}.html">leaderboard</a>'
     return (
-        f"<p><strong>Which vectors should one use?</strong> {one}. Our {board} has one ranking a task of what runs here: {said} "
+        f"<p><strong>Which vectors should one use?</strong> {one}. On our {board}, which ranks the systems that run here "
+        f"task by task, {said} "
         "The papers’ own models were not compared.</p>"
     )
 
@@ -175,25 +176,31 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         for part in dict.fromkeys(part for part, *_ in judged)
     ]
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in ROLES}
-    own, real = (
-        ", ".join(f"{count[way]} {words[count[way] > 1]}" for way, words in COUNTED.items() if count[way])
-        for count in counts.values()
-    )
-    first = f"By the papers’ own numbers, of their {counts['paper'].total()} claims {own}."
-    second = f" On real papers, of our own {counts['real'].total()} claims {real}." * bool(real)
+    own, real = (_counted(counts[role], whose) for role, whose in (("paper", "of the papers’"), ("real", "of our own")))
+    first, second = f"Judged by their own numbers, {own}." * bool(own), f" On real papers, {real}." * bool(real)
     return (
         f"<p><strong>{first}</strong>{second}"
         + _main_claim(judged)
         + "</p>"
         + _which_vectors(executed)
-        + report("The main claim of each paper, and ours", LEADS, "paper (chapter)")
         + "<p>A chapter judges two claims, and they <em>differ</em>: one of the paper, recomputed from its printed tables, "
         "released files or the algebra of its measures; and one of ours on the same question, tested on real papers, mostly with "
-        "MiniLM, a small general sentence encoder. Ours may even be the opposite of the paper’s. Each mark below is a claim and "
-        "leads to its chapter: ✓ it holds, ✗ it does not, ? it is open (inconclusive, confounded or not run).</p>"
+        "MiniLM, a small general sentence encoder. Ours may even be the opposite of the paper’s.</p>"
+        + report("The main claim of each paper, and ours", LEADS, "paper (chapter)")
+        + "<p>In the next table each mark is a claim and leads to its chapter: ✓ it holds, ✗ it does not, ? it is "
+        "open (inconclusive, confounded or not run).</p>"
         + f'<div class="scirep-report">{table(["", *WHOSE], lines, _failing(judged), [["", "text", "text"]] * len(lines))}</div>'
         + fold("The claims of all chapters", report("Claims and verdicts", {page for _, page, _ in judged}))
     )
+
+
+def _counted(found: Counter[int], whose: str) -> str:
+    """Return how many claims hold, do not hold and are open as a clause; nothing of none."""
+    if not found:
+        return ""
+    first, *more = [(found[way], words[found[way] > 1]) for way, words in COUNTED.items() if found[way]]
+    parts = [f"{first[0]} {whose} {found.total()} claims {first[1]}", *(f"{count} {words}" for count, words in more)]
+    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 Judged = Mapping[tuple[str, str, str], Mapping[str, tuple[int, str]]]
@@ -202,8 +209,8 @@ Judged = Mapping[tuple[str, str, str], Mapping[str, tuple[int, str]]]
 
 def _main_claim(judged: Judged) -> str:
     """Return what became of the first paper's main claim, and of ours beside it, as sentences."""
-    ours = {1: "Ours, on real papers, holds{}: {}.", -1: "Ours, on real papers, does not hold{}: {}.",
-            0: "Whether ours holds is open{}: that, on real papers, {}."}  # fmt: skip
+    ours = {1: "Ours, on real papers, holds: {}.", -1: "Ours, on real papers, does not hold: {}.",
+            0: "Whether ours holds on real papers is open: {}."}  # fmt: skip
     for (part, page, _), found in judged.items():
         if page == LEADS[0] and "paper" in found:
             verdict, claim = found["paper"]

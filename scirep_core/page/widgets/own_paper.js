@@ -258,13 +258,14 @@ function render({ model, el }) {
   function drawLists(before, after) {
     const formats = encoderFormats(), apart = (ranks) => ranks.some((rank) => !rank || rank > most);
     const fresh = (i, format) => after !== before && !before.near[format].some(([j]) => j === i);
+    const sided = (paper, ranks) => (brief ? [...ranks, paper] : [paper, ...ranks]); // one rank stands before the paper
     lists.replaceChildren(
       h("caption", {}, brief ? "Nearest papers" : `Nearest papers, with their rank by each of the four vectors. Coloured: not among the first ${most} of all four. –: not among the first ${view.k}.`),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Paper"), formats.map((format) => h("th", { scope: "col" }, brief ? "Rank" : names.get(format)[0])))),
+      h("thead", {}, h("tr", {}, sided(h("th", { scope: "col" }, "Paper"), formats.map((format) => h("th", { scope: "col" }, brief ? "Rank" : names.get(format)[0]))))),
       h("tbody", {}, union(after).map(([i, ranks]) => {
         const [, heading, when, field] = view.papers[i];
-        return h("tr", { class: apart(ranks) ? "opx-apart" : null }, h("th", { scope: "row" }, h("span", {}, heading), small(` ${view.fields[field]}, ${when}`)),
-          ranks.map((rank, at) => h("td", {}, rank ? String(rank) : "–", rank && fresh(i, formats[at]) ? small(" new") : null)));
+        return h("tr", { class: apart(ranks) ? "opx-apart" : null }, sided(h("th", { scope: "row" }, h("span", {}, heading), small(` ${view.fields[field]}, ${when}`)),
+          ranks.map((rank, at) => h("td", {}, rank ? String(rank) : "–", rank && fresh(i, formats[at]) ? small(" new") : null))));
       })));
   }
 
