@@ -401,7 +401,7 @@ def test_the_one_part_in_the_way_is_named_in_words(chapter, parts):
     for rows in ([of_claim(("m", "a"), 90), of_claim(("m", "b"), 70)], [of_claim(("m", "a"), 90)], []):
         chapter.claims("C", held(rows), [claim], {"b": "bee <i>"} if len(rows) == 2 else None)
     first, second = parts
-    assert "s: does it hold? tests that decide range of the tested values" in text(
+    assert "s: does it hold? holds or fails on lowest to highest" in text(
         first
     )  # of one system, so in columns of their own
     assert re.search(r"no</strong></td><td[^>]*>bee &lt;i&gt;</td><td", first) and "open b" in text(second)
@@ -410,8 +410,8 @@ def test_the_one_part_in_the_way_is_named_in_words(chapter, parts):
 def test_strange_names_are_text_among_claims(chapter, parts):
     claim = Claim("", HOSTILE, "{{ 'All' }}.", above("m", [HOSTILE, "b"]))
     rows = [of_claim(("m", name), value, system=HOSTILE) for name, value in ((HOSTILE, -10), ("b", 10))]
-    chapter.claims("C", held(rows), [claim])
-    assert "script" not in tags(parts[0]) and parts[0].count("&lt;script&gt;") == 3 and "49" not in parts[0]
+    chapter.claims("C", held(rows), [claim, claim._replace(of="b")])  # of one name alone it would not be said
+    assert "script" not in tags(parts[0]) and parts[0].count("&lt;script&gt;") == 4 and "49" not in parts[0]
 
 
 @pytest.mark.parametrize(("verdict", "word"), [(1, "Holds"), (-1, "Does not hold"), (0, "Open")])
