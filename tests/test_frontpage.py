@@ -110,7 +110,7 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     made = report_card(tmp_path, listed)
     text = " ".join(re.sub(r"<[^>]+>", " ", made).split())
     assert text.startswith(
-        "Judged by their own numbers, 1 of the papers’ 2 claims holds and 1 does not hold. On real papers, 1 of our own 1 claims "
+        "Judged by their own numbers, 1 of the papers’ 2 claims holds and 1 does not hold. On real papers, 1 of our own 1 claim "
     )
     assert re.findall(r'class="scirep-mark way(-?\d)" title="([^"]*)"[^>]* href="([^"]*)"', made) == [
         ("1", "a/one? Holds: a &gt; b", "a/one.html"), ("-1", "a/two? Does not hold", "a/two.html"),
@@ -128,9 +128,7 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
     assert made.count("Part &lt;a&gt;") == 2 and "Part &lt;b&gt;" not in made
     assert report_card(tmp_path, []) == ""
     answered(tmp_path, "d/six", {"paper": line(None), "real": line(1)})  # not the paper's own numbers
-    assert "<strong></strong> On real papers, 1 of our own 1 claims holds." in report_card(
-        tmp_path, [("D", "d/six", "d?")]
-    )
+    assert "<p>On real papers, 1 of our own 1 claim holds." in report_card(tmp_path, [("D", "d/six", "d?")])
     by = [re.sub("<[^>]+>", "", verdicts(tmp_path, page)) for page in ("a/one", "b/three", "b/four")]
     assert by[0] == "✓ Holds: a &gt; b by the paper’s own numbers; ✗ Does not hold: a &gt; b on real papers"
     assert by[1:] == ["✓ Holds: a &gt; b; ? Open: a &gt; b", ""]  # heads of their own say by what

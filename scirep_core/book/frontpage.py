@@ -177,9 +177,9 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
     ]
     counts = {role: Counter(found[role][0] for found in judged.values() if role in found) for role in ROLES}
     own, real = (_counted(counts[role], whose) for role, whose in (("paper", "of the papers’"), ("real", "of our own")))
-    first, second = f"Judged by their own numbers, {own}." * bool(own), f" On real papers, {real}." * bool(real)
+    first = f"<strong>Judged by their own numbers, {own}.</strong> " * bool(own)
     return (
-        f"<p><strong>{first}</strong>{second}"
+        f"<p>{first}{f'On real papers, {real}.' * bool(real)}"
         + _main_claim(judged)
         + "</p>"
         + _which_vectors(executed)
@@ -199,7 +199,10 @@ def _counted(found: Counter[int], whose: str) -> str:
     if not found:
         return ""
     first, *more = [(found[way], words[found[way] > 1]) for way, words in COUNTED.items() if found[way]]
-    parts = [f"{first[0]} {whose} {found.total()} claims {first[1]}", *(f"{count} {words}" for count, words in more)]
+    parts = [
+        f"{first[0]} {whose} {found.total()} claim{'s' * (found.total() > 1)} {first[1]}",
+        *(f"{count} {words}" for count, words in more),
+    ]
     return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 

@@ -13,7 +13,7 @@ S2AND counts them: a person whose name is spelled in two ways costs recall that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -112,10 +112,9 @@ def sizes_of(blocks: Iterable[Block]) -> Counter[str]:
     return Counter(person for block in blocks for person in block.gold)
 
 
-def sums(block: Block, threshold: float, sizes: Mapping[str, int]) -> tuple[float, float, int]:
-    """Return (summed precision, summed recall, mentions) of one block: sums, so that blocks add up."""
-    found = block.cut(threshold)
-    groups, both = Counter(found), Counter(zip(block.gold, found, strict=True))
+def sums(gold: Sequence[str], found: Sequence[Hashable], sizes: Mapping[str, int]) -> tuple[float, float, int]:
+    """Return (summed precision, summed recall, mentions) of the groups found in one block: sums, so that blocks add up."""
+    groups, both = Counter(found), Counter(zip(gold, found, strict=True))
     p = sum(n * n / groups[group] for (_, group), n in both.items())
     r = sum(n * n / sizes[person] for (person, _), n in both.items())
     return p, r, len(found)
@@ -153,5 +152,5 @@ def _at_all(blocks: Sequence[Block], candidates: Floats) -> Floats:
     for k, block in enumerate(blocks):
         merges = np.searchsorted(np.sort(block.tree[:, 2]), candidates, side="right")
         _, place, back = np.unique(merges, return_index=True, return_inverse=True)
-        table[:, k] = np.array([sums(block, float(t), sizes) for t in candidates[place]])[back]
+        table[:, k] = np.array([sums(block.gold, block.cut(float(t)), sizes) for t in candidates[place]])[back]
     return table

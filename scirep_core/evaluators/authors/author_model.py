@@ -198,4 +198,4 @@ def scored(blocks: Sequence[Block], threshold: float) -> dict[str, tuple[float, 
     """Return the sums of B-cubed of each block; a person's mentions are counted within a collection."""
     of = grouped(blocks, lambda block: collection_of(block.name))
     sizes = {name: sizes_of(these) for name, these in of.items()}
-    return {block.name: sums(block, threshold, sizes[collection_of(block.name)]) for block in blocks}
+    return {block.name: sums(block.gold, block.cut(threshold), sizes[collection_of(block.name)]) for block in blocks}
