@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.results.metrics import parse, score
+from scirep_core.results.metrics import expected_average_precision, parse, score
 
 ratings = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
@@ -68,3 +69,10 @@ def test_wrong_names_are_refused(name):
 def test_ratings_that_are_no_list_of_whole_numbers_are_refused(ranked):
     with pytest.raises(ConfigError, match="list of whole numbers"):
         score("map", ranked)
+
+
+@pytest.mark.parametrize(("relevant", "n"), [(0, 3), (1, 1), (1, 4), (2, 5), (5, 5)])
+def test_expected_average_precision_is_the_mean_over_all_orders(relevant, n):
+    orders = set(itertools.permutations([3] * relevant + [0] * (n - relevant)))
+    mean = np.mean([score("map", order) for order in orders])
+    assert expected_average_precision(relevant, n) == pytest.approx(mean)

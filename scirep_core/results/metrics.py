@@ -71,6 +71,12 @@ def average_precision(ratings: Ratings) -> float:
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0
 
 
+def expected_average_precision(relevant: int, n: int) -> float:
+    """Return the mean of average precision over all orders of n candidates, some of them relevant; 0 where none is."""
+    harmonic = sum(1 / rank for rank in range(1, n + 1))
+    return (harmonic + (relevant - 1) * (n - harmonic) / max(1, n - 1)) / n if relevant else 0.0
+
+
 def reciprocal_rank(ratings: Ratings) -> float:
     """Return 1 / rank of the first relevant candidate; 0 if there is none."""
     ranks = np.flatnonzero(ratings >= RELEVANT)
