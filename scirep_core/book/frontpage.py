@@ -196,14 +196,11 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
 
 def _counted(found: Counter[int], whose: str) -> str:
     """Return how many claims hold, do not hold and are open as a clause; nothing of none."""
-    if not found:
-        return ""
-    first, *more = [(found[way], words[found[way] > 1]) for way, words in COUNTED.items() if found[way]]
-    parts = [
-        f"{first[0]} {whose} {found.total()} claim{'s' * (found.total() > 1)} {first[1]}",
-        *(f"{count} {words}" for count, words in more),
-    ]
-    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
+    from scirep_core.page.say import listed
+
+    counts = [(str(found[way]), words[found[way] > 1]) for way, words in COUNTED.items() if found[way]]
+    counts[:1] = [(f"{n} {whose} {found.total()} claim{'s' * (found.total() > 1)}", words) for n, words in counts[:1]]
+    return str(listed(map(" ".join, counts), nothing=""))
 
 
 Judged = Mapping[tuple[str, str, str], Mapping[str, tuple[int, str]]]
