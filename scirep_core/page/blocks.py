@@ -251,13 +251,16 @@ def _forest(
         if words := beside.get(line):
             right.text(1.02, row, words, transform=right.get_yaxis_transform(), va="center")
     if beside.get(""):
-        right.text(1.02, 1.0, beside[""], transform=right.transAxes, va="bottom", weight="bold")
+        head = "\n" + beside[""]  # the legend above must not touch it
+        right.text(1.02, 1.0, head, transform=right.transAxes, va="bottom", weight="bold")
     below = figure.supxlabel(axis, fontsize="medium")
     if len(kinds) > 1 or together:
         entries = [zip(*ax.get_legend_handles_labels()[::-1], strict=True) for ax in axes[0]]
         names = dict(chain(*entries))  # a column of two kinds has one entry, a kind of a later panel too
         figure.legend(names.values(), names, loc="outside upper left", ncols=max(len(kinds), 3))
     figure.draw_without_rendering()  # lays the panels out, which long names push to the right
+    if not log and np.isclose(np.diff(axes[0][0].get_xticks()[:2]), 2.5).any():
+        axes[0][0].locator_params(axis="x", steps=[1, 5, 10])  # 5 for 2.5 and 5.0
     below.set_x((axes[0][0].get_position().x0 + axes[0][-1].get_position().x1) / 2)
     return figure, marks.drop(columns=["panel", "row", "series", "look"])
 
