@@ -157,11 +157,12 @@ def _parts(chapter: Chapter, claim: Claim, verdict: Verdict | None, labels: Labe
     unit = "points" if compared and claim.unit == "%" else claim.unit
     sizes = " to ".join(chapter.number(row, places, bool(row.against)) for row in ends)
     sizes = f"each {sizes}" if len(rows) > len(ends) == 1 else sizes
-    which = f"{len(parts)} of {len(verdict.parts)} {'comparisons' if compared else claim.each}"
+    which = f"{'fails on ' * (verdict.way < 0)}{len(parts)} of {len(verdict.parts)} {'comparisons' if compared else claim.each}"
     if verdict.way < 1 and not more and not compared:
         which = label(labels, first)
     scope = which + " undecided" * (verdict.way == 0) if len(verdict.parts) > 1 else ""
-    return f"<strong>{_SAME[verdict.way]}</strong>", scope, f"{sizes} {unit}".strip() if rows else ""
+    sizes = f"{sizes} {unit}".strip() + "; intervals cross the bound" * (verdict.way == 0)
+    return f"<strong>{_SAME[verdict.way]}</strong>", scope, sizes if rows else ""
 
 
 def _joined(verdict: str, scope: str, sizes: str) -> str:
