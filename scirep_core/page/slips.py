@@ -87,7 +87,7 @@ def card(
         there[head] = by_name if isinstance(of, str) else of
     body, classes = [], []
     printed = [one for of in there.values() for one in of.values() if isinstance(one, Printed)]
-    decimals = max((len(one.value.partition(".")[2]) for one in printed), default=1)  # ours stand beside them
+    decimals = max((len(one.value.partition(".")[2]) for one in printed), default=0)  # ours stand beside them
     for name in dict.fromkeys(name for of in there.values() for name in of):
         numbers = {head: of[name] for head, of in there.items() if name in of}
         odd = circled({head: number(one) for head, one in numbers.items()})
@@ -100,7 +100,8 @@ def card(
     said = {head: filled(chapter, text, mine) for head, text in texts.items()}
     body_text = "".join(f"<p><strong>{head}</strong> {text}</p>" for head, text in said.items())
     tables = dict.fromkeys(one.exhibit.rpartition("-T")[2] for one in printed)
-    caption = f"{PAPERS[slip.paper]}, Table{'s' * (len(tables) > 1)} {listed(tables)}"
+    place = f"Table{'s' * (len(tables) > 1)} {listed(tables)}" if tables else slip.where
+    caption = f"{PAPERS[slip.paper]}, {place}"
     chapter.show(
         f'<div class="scirep-note scirep-slip" id="slip-{slip.id}"><p class="scirep-title">{filled(chapter, title, mine)}</p>'
         f"{report.table(heads, body, html.escape(caption), classes)}<div>{body_text}</div></div>"
