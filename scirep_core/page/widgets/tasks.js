@@ -282,7 +282,15 @@ function render({ model, el }) {
     used.replaceChildren(h("h4", { class: "stx-h" }, "Where it is used"), h("ul", {}, rows.map(([id, exhibit, shows, chapter]) => h("li", {},
       h("strong", {}, exhibit || id), " ", shows, " ",
       chapter === "" ? quiet("(no chapter yet)") : base === undefined ? quiet(`(chapter ${chapter})`)
-        : h("a", { href: `${base}${encodeURI(chapter)}.html` }, `chapter ${chapter}`)))));
+        : named(h("a", { href: `${base}${encodeURI(chapter)}.html` }, `chapter ${chapter}`))))));
+  }
+
+  function named(link) { // by its title, which the book lists beside the page
+    const plain = (url) => url.replace(/[?#].*$/, "");
+    const there = [...document.querySelectorAll("nav a[href]")].find((one) => one.hash === "" && plain(one.href) === plain(link.href));
+    if (plain(link.href) === plain(location.href)) link.textContent = "this chapter";
+    else if (there) link.textContent = `chapter “${there.textContent.trim()}”`;
+    return link;
   }
 
   // ---- acting --------------------------------------------------------------------------------------------------
