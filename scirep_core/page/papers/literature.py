@@ -170,10 +170,10 @@ def example(papers: int, seed: int, number: int) -> Iterator[str]:
     title = f"<strong>{html.escape(paper.title)}</strong> ({html.escape(paper.venue)}, {paper.year})"
     lines = _latents_of(found, i)
     said = {label: [s for s, own in zip(paper.sentences, paper.labels, strict=True) if own == label] for label in FROM}
-    body = [[f"{name}<br><small>{value}</small>", html.escape(" ".join(said[label][: None if label == "other_label" else 1]))]
+    body = [[name, value, html.escape(" ".join(said[label][: None if label == "other_label" else 1]))]
             for label, (name, value) in zip(FROM, lines, strict=False) if said[label]]  # fmt: skip
-    heads = ["latent variable", "sentence written from it"]
-    yield report.table(heads, body, f"An invented paper: {title}", [["", "text"]] * len(body))
+    heads = ["latent variable", "value", "sentence written from it"]
+    yield report.table(heads, body, f"An invented paper: {title}", [["", "text", "text"]] * len(body))
     marked = " ".join(f'<span class="facet-{label.removesuffix("_label")}">{html.escape(s)}</span>'
                       for s, label in zip(paper.sentences, paper.labels, strict=True))  # fmt: skip
     yield f"<p>{title}</p><p>{marked}</p>"
@@ -188,8 +188,8 @@ def _latents_of(found: Literature, i: int) -> list[list[str]]:
             words.problems[latents.problem[i]].name))],
         ["method (family)", html.escape(f"{words.methods[latents.method[i]].name} ({words.families[latents.family[i]].name})")],
         ["finding", html.escape(f"{words.aspects[latents.aspect[i]].name}, {('better', 'same', 'worse')[latents.polarity[i]]}")],
-        ["quality, hype, standing (0-999)",
-         f"{latents.quality[i]}, {latents.hype[i]}, {found.people.standing[i]}"],
+        ["quality, hype, standing",
+         f"quality {latents.quality[i]}, hype {latents.hype[i]}, standing {found.people.standing[i]} (of 999)"],
         ["authors", html.escape(", ".join(found.people.name(a) for a in found.people.teams.of(i).tolist()))],
         ["cites / cited by", f"{len(found.cites.of(i))} / {len(found.cited_by.of(i))}"],
     ]  # fmt: skip
