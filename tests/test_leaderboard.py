@@ -289,6 +289,17 @@ def test_a_system_is_ranked_once_under_one_name_in_the_widest_ranking_of_a_task_
     assert all(getattr(o, "seconds", None) is None for o in board.origins.values())
 
 
+def test_a_ranking_is_in_order_though_two_papers_studies_have_its_rows(board: lb.Board):
+    papers: dict[lb.Cell, set[str]] = {}
+    for one in board.rows:
+        papers.setdefault(one.cell, set()).add(one.paper)
+    both = [cell for cell, of in papers.items() if len(of) > 1]
+    assert both, "no ranking has rows of two papers' studies"
+    for cell, of in lb.cells(r for r in board.rows if r.what == "score" and r.cell in both).items():
+        values = [lb.direction(cell.metric) * lb.shortened(r.value) for r in of]
+        assert values == sorted(values, reverse=True), cell
+
+
 # ---- browser --------------------------------------------------------------------------------------------------------
 
 

@@ -310,20 +310,23 @@ _PLACE = {name: at for at, name in enumerate((*TASKS, *SAMPLES, *OPEN))}
 
 def _order(row: Row) -> tuple[object, ...]:
     """Cells by task, real data first; within one the best first."""
-    sign = -1 if direction(row.metric) >= 0 else 1
     return (
         WHATS.index(row.what), PAPERS.index(row.paper), _PLACE.get(row.task, len(_PLACE)), row.task, row.metric, row.split,
-        row.protocol, row.source != "real", row.source, row.data, sign * shortened(row.value), KINDS.index(row.kind), row.system,
-        row.chapter, row.id, str(row.low),
+        row.protocol, row.source != "real", row.source, row.data, *_within(row),
     )  # fmt: skip
+
+
+def _within(row: Row) -> tuple[object, ...]:
+    sign = -1 if direction(row.metric) >= 0 else 1
+    return (sign * shortened(row.value), KINDS.index(row.kind), row.system, row.chapter, row.id, str(row.low))
 
 
 # ---- within a cell ---------------------------------------------------------------------------------------------------
 
 
 def cells(rows: Iterable[Row]) -> dict[Cell, list[Row]]:
-    """Return rows by cell, in the order given."""
-    return grouped(rows, lambda row: row.cell)
+    """Return rows by cell, in the order given; within one the best first, also where two papers' studies have its rows."""
+    return {cell: sorted(of, key=_within) for cell, of in grouped(rows, lambda row: row.cell).items()}
 
 
 def ranks(rows: Sequence[Row]) -> list[int | None]:
