@@ -242,9 +242,12 @@ def _forest(
         if log:
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:,.10g}")
-        elif marks["value"].abs().max() >= 10_000:
-            ax.locator_params(axis="x", nbins=4)  # long ticks must not meet
-            ax.xaxis.set_major_formatter("{x:,.0f}")
+        else:
+            long = marks["value"].abs().max() >= 10_000
+            few = 4 if long or len(panels) > 2 else "auto"  # numbers of ticks must not meet
+            ax.locator_params(axis="x", nbins=few, steps=[1, 2, 5, 10])
+            if long:
+                ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_title(_plain(of["column"].iloc[0]) if len(panels) > 1 else "")
     right = axes[0][-1]
     for row, line in enumerate(lines):
@@ -259,8 +262,6 @@ def _forest(
         names = dict(chain(*entries))  # a column of two kinds has one entry, a kind of a later panel too
         figure.legend(names.values(), names, loc="outside upper left", ncols=max(len(kinds), 3))
     figure.draw_without_rendering()  # lays the panels out, which long names push to the right
-    if not log and np.isclose(np.diff(axes[0][0].get_xticks()[:2]), 2.5).any():
-        axes[0][0].locator_params(axis="x", steps=[1, 5, 10])  # 5 for 2.5 and 5.0
     below.set_x((axes[0][0].get_position().x0 + axes[0][-1].get_position().x1) / 2)
     return figure, marks.drop(columns=["panel", "row", "series", "look"])
 
