@@ -25,6 +25,7 @@ from scirep_core.evaluators.rows import Floats, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.evaluators.short import Texts
 from scirep_core.results import Result
+from scirep_core.results.comparison import fisher
 
 FOLDS, NEAREST = 5, 10
 LINE, TITLES, WHOLES = "T against T+A, %", "titles among a title's 10 nearest, %", "T+A among a T+A's 10 nearest, %"
@@ -141,8 +142,7 @@ def _lengths(texts: Texts) -> Iterator[Result]:
         if n < 5 or np.ptp(lengths) == 0 or np.ptp(own) == 0:
             continue
         rho = float(spearmanr(own, lengths).statistic)
-        middle, half = np.arctanh(np.clip(rho, -0.999999, 0.999999)), 1.96 * 1.03 / np.sqrt(n - 3)
-        low, high = (float(np.tanh(middle + sign * half)) for sign in (-1, 1))
+        low, high = fisher(rho, n, 1.96 * 1.03)  # a rank correlation varies a little more than Pearson's
         yield texts.row(f"{SPEARMAN}{name}", rho, n, "length", low=low, high=high)
 
 
