@@ -11,7 +11,7 @@ from small_tasks import all_tasks
 
 from scirep_core.bench import agreement, stand_ins
 from scirep_core.results import Result
-from scirep_core.results.comparison import fisher
+from scirep_core.results.statistics import fisher
 
 TASKS = ("scirepeval/relish", "scirepeval/scidocs_view", "scirepeval/scidocs_read", "scirepeval/hindex")
 METRICS = {"scirepeval/relish": "ndcg", "scirepeval/hindex": "kendall_tau"}

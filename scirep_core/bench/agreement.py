@@ -20,7 +20,7 @@ from scirep_core.bench.leaderboard import BOUNDS
 from scirep_core.bench.suites import main_metric
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
-from scirep_core.results.comparison import fisher
+from scirep_core.results.statistics import fisher
 
 OVER = "over systems"
 """Stands for the encoder in rows about several of them."""

@@ -310,19 +310,6 @@ def correlations(table: pandas.DataFrame) -> pandas.DataFrame:
     return table.astype("float64").corr(method="pearson")
 
 
-def fisher(r: float, n: int, level: float = 1.959964) -> tuple[float, float]:
-    """Return the interval of a Pearson correlation over n systems; (-1, 1) for n of 3 or fewer.
-
-    >>> [round(x, 2) for x in fisher(0.5, 28)]
-    [0.16, 0.74]
-    """
-    if n <= 3:
-        return -1.0, 1.0
-    middle = math.atanh(min(max(r, -1 + 1e-12), 1 - 1e-12))
-    half = level / math.sqrt(n - 3)
-    return math.tanh(middle - half), math.tanh(middle + half)
-
-
 def cluster_order(correlation: pandas.DataFrame) -> list[int]:
     """Return positions of tasks such that similar ones are neighbours: average linkage on 1 - r, leaves ordered best."""
     from scipy.cluster.hierarchy import leaves_list, linkage

@@ -126,6 +126,19 @@ def agreement(first: Sequence[int], second: Sequence[int], levels: Sequence[int]
     return Agreement(spearman, alpha, kappa, float(np.mean(a == b)))
 
 
+def fisher(r: float, n: int, level: float = 1.959964) -> tuple[float, float]:
+    """Return the interval of a Pearson correlation over n systems; (-1, 1) for n of 3 or fewer.
+
+    >>> [round(x, 2) for x in fisher(0.5, 28)]
+    [0.16, 0.74]
+    """
+    if n <= 3:
+        return -1.0, 1.0
+    middle = math.atanh(min(max(r, -1 + 1e-12), 1 - 1e-12))
+    half = level / math.sqrt(n - 3)
+    return math.tanh(middle - half), math.tanh(middle + half)
+
+
 def bootstrap_median(values: Floats, resamples: int, seed: int, level: float = 0.95) -> tuple[float, float]:
     """Return percentile bounds of the median of `values` (NaNs dropped), resampling values with replacement."""
     numbers = values[~np.isnan(values)]

@@ -25,7 +25,7 @@ from scirep_core.evaluators.rows import Floats, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.evaluators.short import Texts
 from scirep_core.results import Result
-from scirep_core.results.comparison import fisher
+from scirep_core.results.statistics import fisher
 
 FOLDS, NEAREST = 5, 10
 LINE, TITLES, WHOLES = "T against T+A, %", "titles among a title's 10 nearest, %", "T+A among a T+A's 10 nearest, %"
