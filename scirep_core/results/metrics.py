@@ -77,6 +77,22 @@ def expected_average_precision(relevant: int, n: int) -> float:
     return (harmonic + (relevant - 1) * (n - harmonic) / max(1, n - 1)) / n if relevant else 0.0
 
 
+def expected_ndcg(grades: Sequence[int], k: int, n: int = 0) -> float:
+    """Return the mean of trec_eval's nDCG@k over all orders of n candidates; 0 where no grade is above 0.
+
+    Args:
+        grades: of the judged candidates; those not judged have grade 0.
+        n: how many candidates there are; 0: the judged ones.
+
+    >>> round(expected_ndcg([1], 10, 1000), 5), expected_ndcg([2, 2], 5)
+    (0.00454, 1.0)
+    """
+    discounts, n = 1 / np.log2(np.arange(2, k + 2)), n or len(grades)
+    best = np.sort(np.maximum(grades, 0))[::-1][:k]
+    ideal = float(best @ discounts[: len(best)]) if len(best) else 0.0
+    return float(np.maximum(grades, 0).sum() / n * discounts[:n].sum()) / ideal if ideal else 0.0
+
+
 def reciprocal_rank(ratings: Ratings) -> float:
     """Return 1 / rank of the first relevant candidate; 0 if there is none."""
     ranks = np.flatnonzero(ratings >= RELEVANT)
