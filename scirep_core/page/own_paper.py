@@ -7,6 +7,7 @@ literature. Rounded to a byte a weight (page/widgets/own_encoder.py) it is kept 
     field        % of papers whose field a linear classifier on the vector under CLF says, fitted on other papers (5 folds)
     year         mean |year said - year|, by ridge regression on the vector under RGN, fitted on other papers
     change       of papers not compared with: nearest papers that stay under a change, and those of the paper's own field, %
+    difference   of two changes, paper by paper
 
     python -m scirep_core.page.own_paper --seed 2       # train (or find) the study's model, round and record it
 """
@@ -57,6 +58,8 @@ MODEL = ROOT / "results" / "embedded" / "beyond" / "own_paper.model.json.gz"
 ROWS = MODEL.with_name("own_paper.jsonl")
 EXAMPLES, FOLDS, TEXTS = 5, 5, 100
 AS_IS, NO_ABSTRACT, NO_TITLE = "unchanged", "abstract deleted", "title deleted"
+FEWER = "as many words of the abstract deleted as the title has"
+SHUFFLED = PERTURBATIONS["T_AShuff"].abstract
 STAY, RIGHT = "nearest papers that stay, %", "nearest papers of its own field, %"
 OURS = Example(
     "this book",
@@ -140,7 +143,8 @@ def look(model: View, papers: int, seed: int) -> Shown:
     shown = Shown(model, encoder, tuple(known), tuple(texts), (*begin, OURS), vectors, about)
     near = nearest_to(shown, [(paper.title, paper.abstract) for paper in examples]).values()
     like = [sum(known[i].field == own[at] for of in near for i in of[at]) for at in range(EXAMPLES)]
-    order = sorted(range(EXAMPLES), key=lambda at: -like[at])  # whose nearest papers are of its own field most, first
+    shared = in_all_lists(shown)  # first an example whose lists differ, so that there is something to see
+    order = sorted(range(EXAMPLES), key=lambda at: (shared[at] == NEAR, -like[at]))  # and most are of its own field
     return shown._replace(examples=(*(begin[i] for i in order), OURS))
 
 
@@ -209,13 +213,27 @@ def readings(shown: Shown, found: Read, seed: int) -> list[Result]:
     return [field, _row(shown, "reading/year", "absolute error", found.off, "years, fitted on others", seed)]
 
 
-def held_out(shown: Shown, seed: int) -> tuple[list[tuple[str, str]], NDArray[np.str_]]:
-    """Return title and abstract, and the field, of up to TEXTS papers of the literature that are not compared with."""
+def held_out(shown: Shown, seed: int) -> tuple[list[tuple[str, str]], NDArray[np.str_], int]:
+    """Return title and abstract, and the field, of up to TEXTS papers of the literature that are not compared with.
+
+    An abstract loses the last sentences that the encoder would not read; the last number says how many abstracts do.
+    """
     made, lexical = shown.packed["made"], lexicon().fields
     found = literature(made["papers"], made["data_seed"])
     drawn = np.random.default_rng(seed).permutation(len(found))[EXAMPLES + len(shown.papers) :][:TEXTS].tolist()
-    texts = [(paper.title, paper.abstract) for paper in map(found.paper, drawn)]
-    return texts, np.array([lexical[int(found.latents.field[i])].name for i in drawn])
+    whole = [(paper.title, paper.abstract) for paper in map(found.paper, drawn)]
+    texts = [(title, _read_of(shown.encoder, title, abstract)) for title, abstract in whole]
+    fields = np.array([lexical[int(found.latents.field[i])].name for i in drawn])
+    return texts, fields, sum(text != before for text, before in zip(texts, whole, strict=True))
+
+
+def _read_of(encoder: Any, title: str, abstract: str) -> str:
+    """Return the longest beginning of an abstract, in whole sentences, of which the encoder reads every word piece."""
+    model, tokens = encoder.loaded
+    room, parts = encoder.about.length - model.conditioning.added(), find_tools("fallback").sentences(abstract)
+    begun = [abstract, *(" ".join(parts[:n]) for n in range(len(parts) - 1, -1, -1))]
+    sizes = map(len, tokens.ids([encoder.recipe.separator.join(filter(None, (title, text))) for text in begun]))
+    return next((text for text, size in zip(begun, sizes, strict=True) if size <= room), "")
 
 
 def changes(shown: Shown, seed: int) -> list[Result]:
@@ -223,7 +241,7 @@ def changes(shown: Shown, seed: int) -> list[Result]:
 
     The texts are those of `held_out`; where none is left, nothing is returned.
     """
-    texts, own = held_out(shown, seed)
+    texts, own, _ = held_out(shown, seed)
     fields, tagger = np.array([paper.field for paper in shown.papers]), find_tools("fallback")
 
     def nearest(those: Sequence[tuple[str, str]]) -> NDArray[np.int64]:
@@ -234,21 +252,30 @@ def changes(shown: Shown, seed: int) -> list[Result]:
         made = [perturb(f"example {at}", *both, code, seed, None) for at, both in enumerate(parsed)]
         return [(one.title or "", one.abstract or "") for one in made]
 
+    def without(at: int, title: str, abstract: str) -> tuple[str, str]:
+        words = abstract.split()
+        gone = np.random.default_rng((seed, at)).permutation(len(words))[: len(title.split())]
+        return title, " ".join(np.delete(words, gone))
+
     if not texts:
         return []
     changed = {
         AS_IS: texts,
         NO_ABSTRACT: [(title, "") for title, _ in texts],
         NO_TITLE: [("", text) for _, text in texts],
+        FEWER: [without(at, *text) for at, text in enumerate(texts)],
     }
     changed |= {PERTURBATIONS[code].abstract: altered(code) for code in CODES}
-    plain, rows, note = nearest(texts), [], f"of {NEAR}, mean over {len(shown.vectors)} vectors"
+    plain, note = nearest(texts), f"of {NEAR}, mean over {len(shown.vectors)} vectors"
+    found: dict[tuple[str, str], Floats] = {}
     for what, those in changed.items():
         near = nearest(those)
-        stay = (near[..., None] == plain[..., None, :]).any(-1).mean(axis=(0, 2))
-        right = (fields[near] == own[None, :, None]).mean(axis=(0, 2))
-        for metric, values in ((STAY, stay), (RIGHT, right)):
-            rows.append(_row(shown, f"change/{what}", metric, 100 * values, note, seed))
+        found[what, STAY] = 100 * (near[..., None] == plain[..., None, :]).any(-1).mean(axis=(0, 2))
+        found[what, RIGHT] = 100 * (fields[near] == own[None, :, None]).mean(axis=(0, 2))
+    rows = [_row(shown, f"change/{what}", metric, values, note, seed) for (what, metric), values in found.items()]
+    for what, than, metric in ((FEWER, NO_TITLE, STAY), (SHUFFLED, AS_IS, RIGHT)):
+        apart = found[what, metric] - found[than, metric]
+        rows.append(_row(shown, f"difference/{what}, minus {than}", metric, apart, note, seed))
     return rows
 
 

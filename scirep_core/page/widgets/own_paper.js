@@ -238,7 +238,7 @@ function render({ model, el }) {
     const [, , , field, year] = own ? [] : view.examples.find(([id]) => id === sel.example);
     const told = (what) => (what ? small(` (the example’s own: ${what})`) : null);
     guess.replaceChildren(
-      h("div", {}, h("h3", { class: "opx-h" }, "Field", told(field)), h("ol", {}, after.fields.slice(0, 3).map(([f, share]) =>
+      h("div", {}, h("h3", { class: "opx-h" }, "Field", told(field)), h("ol", {}, after.fields.slice(0, 3).filter(([, share]) => share >= 0.005).map(([f, share]) =>
         h("li", {}, h("span", { class: "opx-bar", style: `inline-size: ${Math.max(1, Math.round(100 * share))}%`, "aria-hidden": "true" }),
           h("span", {}, view.fields[f]), h("b", {}, `${Math.round(100 * share)} %`)))), small(view.heads.field.about)),
       h("div", {}, h("h3", { class: "opx-h" }, "Year", told(year)), h("p", { class: "opx-year" }, String(Math.round(after.year))),
