@@ -281,6 +281,14 @@ def test_series_have_colours_of_their_own_and_a_legend_names_what_is_drawn_alone
     assert len({line.get_color() for line in drawn[0].axes[0].lines if line.get_label() in ("one", "other")}) == 2
 
 
+def test_what_is_not_significant_is_drawn_open_and_the_legend_has_its_series_once(chapter, drawn):
+    shown = Exhibit(ours={REAL: {("a", "x"): row(), ("b", "x"): row(value=0.9), ("a", "y"): row(), ("b", "y"): row()}})
+    chapter.forest("f", shown, **DRAWN, together=True, hollow=[("b", "x"), ("a", "y"), ("b", "y")])
+    faces = [line.get_markerfacecolor() for line in drawn[0].axes[0].lines if line.get_marker() in ("o", "s")]
+    assert [face == report.PAPER for face in faces] == [False, True, True]
+    assert [label.get_text() for label in drawn[0].legends[0].get_texts()] == ["x", "y"]
+
+
 def test_what_is_folded_has_invented_papers_folded_once_more_without_what_is_said_of_real_ones(chapter, parts):
     for shown in (exhibit([FAKE], [ROW]), exhibit([FAKE], printed=())):
         chapter.table("T", shown, summary="All")

@@ -13,7 +13,7 @@ text and escaped; captions, notes and the templates of sentences are the author'
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
@@ -143,7 +143,7 @@ def forest(
     chapter: Chapter, name: str, exhibit: Exhibit, lines: Sequence[Any] = (), columns: Sequence[Any] = (), *,
     title: str, axis: str, alt: str, labels: Labels | None = None, zero: bool = False, log: bool = False,
     floor: Any = None, bars: str = "95 % intervals", n: str = "", note: str = "", summary: str = "",
-    together: bool = False, band: float = 0.0, beside: Labels | None = None,
+    together: bool = False, band: float = 0.0, beside: Labels | None = None, hollow: Collection[tuple[Any, Any]] = (),
 ) -> None:  # fmt: skip
     """Draw an exhibit: a line a row, a panel a column, a mark a kind with its 95 % interval; its table twin holds the numbers.
 
@@ -164,6 +164,7 @@ def forest(
         beside: line -> words to its right, as the result of a test; "" -> their head.
         band: half the width of a grey band around 0, within which a difference is small.
         together: whether all columns are marks of one panel, each in its colour and shape; printed ones are hollow.
+        hollow: (line, column) of the marks of real papers that are drawn open, as what is not significant.
     """
     lines, columns = list(lines) or exhibit.axis(0), list(columns) or exhibit.axis(1)
 
@@ -174,7 +175,10 @@ def forest(
         kinds = {kind: of for kind, of in kinds.items() if any((line, c) in of for line in there for c in columns)}
         panels = [c for c in columns if any((line, c) in found for line in there for found in kinds.values())]
         right = (beside or {}) if alone else {}
-        figure, frame = _forest(kinds, there, panels, labels or {}, axis, zero, log, floor, together, band, right)
+        empty = hollow if alone else ()
+        figure, frame = _forest(
+            kinds, there, panels, labels or {}, axis, zero, log, floor, together, band, right, empty
+        )
         dashed = f" Dashed: {label(labels, floor)}." if any(line == floor for line, _ in chain(*kinds.values())) else ""
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
         numbers = [r for r in marks if _measured(r)]
@@ -205,19 +209,25 @@ def _plain(name: Any) -> str:
 
 def _forest(
     kinds: Mapping[str, Cells], lines: Sequence[Any], columns: Sequence[Any], labels: Labels, axis: str, zero: bool,
-    log: bool, floor: Any, together: bool, band: float, beside: Labels,
+    log: bool, floor: Any, together: bool, band: float, beside: Labels, hollow: Collection[tuple[Any, Any]],
 ) -> tuple[Any, pd.DataFrame]:  # fmt: skip
     marks = pd.DataFrame([
-        {"panel": 0 if together else place, "row": row, "series": place if together else kind, "look": (kind, place),
+        {"panel": 0 if together else place, "row": row, "series": place if together else kind,
+         "look": (kind, place, (line, column) in hollow),
          "line": labels.get(line, line), "column": labels.get(column, column), "kind": kind, "value": value_of(number),
          "low": getattr(number, "low", None), "high": getattr(number, "high", None), "n": getattr(number, "n", None)}
         for place, column in enumerate(columns) for kind, found in kinds.items()
         for row, line in enumerate(lines) if (line, column) in found for number in [found[line, column]]
     ])  # fmt: skip
     looks = {
-        (kind, place): _look(kinds, kind, place, str(labels.get(columns[place], columns[place])) if together else "")
-        for kind, place in dict.fromkeys(marks["look"])
+        (kind, place, empty): _look(
+            kinds, kind, place, str(labels.get(columns[place], columns[place])) if together else ""
+        )
+        for kind, place, empty in dict.fromkeys(marks["look"])
     }
+    for (kind, place, empty), look in looks.items():
+        if empty:  # the legend has a series once, by a filled mark where there is one
+            look.update({"markerfacecolor": report.PAPER}, **({"label": "_"} if (kind, place, False) in looks else {}))
     panels = [of for _, of in marks.groupby("panel")]
     stacked = (len(columns) + 1) // 2 if together else max(of["series"].nunique() for of in panels)
     deep = max(str(labels.get(line, line)).count("\n") + 1 for line in lines)
@@ -238,7 +248,7 @@ def _forest(
         if band:
             ax.axvspan(-band, band, color=report.GRID, alpha=0.5, linewidth=0)
         if zero:
-            ax.axvline(0, color=report.FLOOR, linewidth=1)
+            ax.axvline(0, color=report.FLOOR, linewidth=1, zorder=1.6)  # above the grid, below the marks
         if log:
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:,.10g}")
