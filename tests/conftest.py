@@ -22,12 +22,16 @@ if (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs the built book comes first: its chapters fill both cores, and one test process waits for the other.
+    """One process builds the book first, while the other goes on: what reads the book is asked where it is likely built.
 
     Then files with slow tests: a file is one process's, and the last one should be short.
     """
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (not {"built_book", "site"} & set(item.fixturenames), item.path not in slow))  # type: ignore[attr-defined]
+    reading = dict.fromkeys(item.path for item in items if {"built_book", "site"} & set(item.fixturenames))  # type: ignore[attr-defined]
+    slow = dict.fromkeys(item.path for item in items if item.get_closest_marker("slow"))
+    builder = Path(__file__).with_name("test_chapters.py")
+    order = list(dict.fromkeys([builder, *(path for path in slow if path not in reading), *reading]))
+    rank = {path: at for at, path in enumerate(order)}
+    items.sort(key=lambda item: rank.get(item.path, len(order)))
 
 
 @pytest.fixture(autouse=True, scope="session")
