@@ -128,13 +128,13 @@ SYSTEMS: dict[str, Variant] = {
     "lsa_16": Variant(LATENT, "16 latent dimensions", True, lambda s: _lsa(s, 16)),
     "lsa_64": Variant(LATENT, "64 latent dimensions", True, lambda s: _lsa(s, 64)),
     "lsa_384": Variant(LATENT, "384 latent dimensions", True, lambda s: _lsa(s, 384)),
-    "minilm": Variant("MiniLM", "MiniLM as published: mean of tokens, 256 tokens", True, lambda s: _encoder(s, "minilm")),
-    "minilm_title": Variant("MiniLM", "MiniLM, title alone", True, lambda s: _encoder(s, "minilm", title_only=True)),
+    "minilm": Variant("MiniLM", "MiniLM as published: mean of tokens, 256 tokens", False, lambda s: _encoder(s, "minilm")),
+    "minilm_title": Variant("MiniLM", "MiniLM, title alone", False, lambda s: _encoder(s, "minilm", title_only=True)),
     "minilm_64": Variant("MiniLM", "MiniLM, 64 tokens", False, lambda s: _encoder(s, "minilm", max_length=64)),
     "minilm_32": Variant("MiniLM", "MiniLM, 32 tokens", False, lambda s: _encoder(s, "minilm", max_length=32)),
     "minilm_cls": Variant("MiniLM", "MiniLM, first token", False, lambda s: _encoder(s, "minilm@cls")),
-    MEAN: Variant("both", "mean of 384 latent dimensions and MiniLM", True, lambda s: _both(s, lambda a, b: (a + b) / 2)),
-    JOINED: Variant("both", "concatenation of the two", True, lambda s: _both(s, lambda a, b: np.concatenate([a, b]))),
+    MEAN: Variant("both", "mean of 384 latent dimensions and MiniLM", False, lambda s: _both(s, lambda a, b: (a + b) / 2)),
+    JOINED: Variant("both", "concatenation of the two", False, lambda s: _both(s, lambda a, b: np.concatenate([a, b]))),
 }  # fmt: skip
 
 
