@@ -99,7 +99,8 @@ def sentences(link: Link, templates: Iterable[str], values: dict[str, Any]) -> l
     found = []
     for template in templates:
         try:
-            found.append(" ".join(engine.from_string(template).render(values).split()))
+            words = " ".join(engine.from_string(template).render(values).split())
+            found.append(words.replace(" %", "\N{NO-BREAK SPACE}%"))  # a line does not break there
         except _Missing:
             continue
     return [sentence for sentence in found if sentence]
