@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from small_files import jsonl
 
-from scirep_core.data import READERS, TASKS
+from scirep_core.data import READERS, TASKS, as_task
 from scirep_core.data.readers import maple, mdcr, recommendation
 from scirep_core.data.task import Task, Triples
 
@@ -169,7 +169,7 @@ def write_fields(root: Path) -> Path:
 
 
 def read(name: str, root: Path, source: str = "embedded") -> Task:
-    return READERS[TASKS[name].reader](TASKS[name], name, root, source)
+    return as_task(TASKS[name], name, root, source, READERS[TASKS[name].reader](TASKS[name], root))
 
 
 def whole(task: Task) -> tuple[Any, ...]:

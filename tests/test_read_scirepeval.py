@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_files import MIRROR, at, jsonl, mirrored, refused, to_windows
 
-from scirep_core.data import hub
+from scirep_core.data import as_task, hub
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.data.readers import scirepeval
 from scirep_core.data.task import Example, Judged, Labelled, Qrel, Reviewers, Triple
@@ -147,7 +147,7 @@ def root(whole, tmp_path):
 
 
 def read(name, root, source="embedded"):
-    return scirepeval.read(TASKS[name], name, root, source)
+    return as_task(TASKS[name], name, root, source, scirepeval.read(TASKS[name], root))
 
 
 @pytest.mark.parametrize("name", NAMES)

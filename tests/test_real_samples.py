@@ -12,10 +12,11 @@ from collections import Counter
 import pytest
 from small_files import MIRROR, mirrored, refused
 
+from scirep_core.data import read_sample
 from scirep_core.data.inventory import TASKS
 from scirep_core.data.manifests import fetch, load_manifest
 from scirep_core.data.readers import recommendation, samples
-from scirep_core.data.readers.samples import SAMPLES, in_train, mesh_terms, read_sample
+from scirep_core.data.readers.samples import SAMPLES, in_train, mesh_terms
 from scirep_core.data.tables import json_lines
 from scirep_core.data.task import Triples
 from scirep_core.data.validate import counts

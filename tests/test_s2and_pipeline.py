@@ -15,9 +15,8 @@ from sklearn.cluster import AgglomerativeClustering
 from small_tasks import values
 
 from scirep_core.bench.scoring import evaluate
+from scirep_core.data import load_task
 from scirep_core.data.folder import read_folder, write_folder
-from scirep_core.data.inventory import TASKS
-from scirep_core.data.readers import s2and
 from scirep_core.data.task import Byline, Signature, Signatures, Task
 from scirep_core.evaluators import authors
 from scirep_core.evaluators.authors import author_blocks, author_features, author_model
@@ -344,7 +343,7 @@ def test_a_folder_keeps_what_the_pipeline_needs(tmp_path: Path):
 
 @pytest.mark.skipif(not MIRROR, reason="SCIREP_DATA_MIRROR is not set: no real data on this machine")
 def test_real_blocks_are_compared_in_full():
-    task = s2and.read(TASKS["scirepeval/s2and"], "scirepeval/s2and", Path(MIRROR or ""), "real")
+    task = load_task("scirepeval/s2and", MIRROR or "")
     rows = [row for row in task.payload.rows if row.block.startswith("qian/") and row.cluster]
     mentions = authors.mentions_of(task, rows)
     largest = max(mentions.blocks, key=lambda name: len(mentions.blocks[name]))

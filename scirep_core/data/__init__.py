@@ -32,7 +32,8 @@ from scirep_core.data import folder, manifests
 from scirep_core.data.inventory import ELSEWHERE, MORE, TASKS, TRAINING, TaskSpec
 from scirep_core.data.readers import beir, csfcube, mdcr, neighbours, recommendation, s2and, scimult, scirepeval
 from scirep_core.data.readers.csfcube import FacetCollection
-from scirep_core.data.sources import PAPERS, check_size, ensure, generator_version, root_of
+from scirep_core.data.sources import PAPERS, check_size, ensure, generator_version, oracle_of, root_of
+from scirep_core.data.tables import Found, data_hash
 from scirep_core.data.task import Labelled, Task
 from scirep_core.kit.errors import CacheError, ConfigError, DataError, UnknownName
 from scirep_core.kit.records import read_object
@@ -41,7 +42,7 @@ from scirep_core.kit.store import settle, sync_tree, write_json
 __all__ = ["PAPERS", "TASKS", "TRAINING", "FacetCollection", "Task", "TaskSpec", "load_task", "locate", "names",
            "write_embedded"]  # fmt: skip
 
-READERS: dict[str, Callable[[TaskSpec, str, Path, str], Task]] = {
+READERS: dict[str, Callable[[TaskSpec, Path], Found]] = {
     "scirepeval": scirepeval.read,
     "s2and": s2and.read,
     "mdcr": mdcr.read,
@@ -98,8 +99,6 @@ def load_task(
     if name in TASKS:
         return _inventory_task(name, source, papers, seed)
     if name.startswith("sample/"):
-        from scirep_core.data.readers.samples import read_sample
-
         return read_sample(name)
     if name.startswith("open/") and not Path(name).is_dir():
         from scirep_core.data.open import tasks as open_tasks
@@ -120,6 +119,14 @@ def load_task(
     raise ConfigError(f"{path}: no task.json here. Task folders inside: {few}{' ...' if len(inside) > 3 else ''}")
 
 
+def read_sample(name: str) -> Task:
+    """Return a real sample, such as "sample/fos", as a task, its files fetched if need be. Raises ConfigError for another name."""
+    from scirep_core.data.readers import samples
+
+    spec, root, found = samples.read(name)
+    return as_task(spec, name, root, "real", found)
+
+
 def _unknown(name: str) -> UnknownName:
     valid = [ELSEWHERE[name]] if name in ELSEWHERE else names()
     return UnknownName("task", name, valid, ", or a folder with a task.json")
@@ -138,11 +145,22 @@ def _inventory_task(name: str, source: str, papers: int, seed: int) -> FacetColl
         collection = csfcube.read(locate(name, source, papers, seed), kind)
         return collection.only(spec.config) if spec.config else collection
     root = root_of(name, source, papers, seed)
-    task = READERS[spec.reader](spec, name, root, kind)
+    task = as_task(spec, name, root, kind, READERS[spec.reader](spec, root))
     if task.oracle is not None and isinstance(task.payload, Labelled):  # invented: a tenth of the published repeats
         few = tuple(shot._replace(iterations=max(5, shot.iterations // 10)) for shot in task.payload.few_shot)
         task = replace(task, payload=replace(task.payload, few_shot=few))
     return task
+
+
+def as_task(spec: TaskSpec, name: str, root: Path, source: str, found: Found) -> Task:
+    """Return the task of an inventory row. Held-out tasks are related to training tasks by the latents of invented data alone."""
+    assert spec.type != "facets"
+    return Task(
+        name, spec.type, spec.format, spec.metrics, found.payload, source, data_hash(root, found.files), spec.version,
+        found.similarity, found.texts, found.queries, oracle_of(root, name),
+        related=spec.relation if source == "embedded" or spec.relation == "in-train" else "",
+        notes="; ".join(note for note in found.notes if note), fields=found.fields,
+    )  # fmt: skip
 
 
 DONE, BEGUN = "embedded.json", ".embedded-begun.json"

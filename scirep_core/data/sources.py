@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.readers import mdcr, scimult, scirepeval
-from scirep_core.data.tables import oracle_of
 from scirep_core.kit.errors import CacheError, ConfigError, DataError
 from scirep_core.kit.records import read_object
 from scirep_core.kit.store import home, sha256_file, stable_hash, sync_tree, write_json
@@ -206,6 +205,12 @@ def away(name: str) -> str:
         return ""
     size = manifests.size_of(absent) or "size not stated"
     return f"{len(absent)} of {total} files are not here ({'; '.join(lines)}; {size}): scirep data get {name}"
+
+
+def oracle_of(root: Path, name: str) -> Path | None:
+    """Return `<root>/oracle/<name, "/" as "__">.npz` where it exists."""
+    path = root / "oracle" / f"{name.replace('/', '__')}.npz"
+    return path if path.is_file() else None
 
 
 def root_of(name: str, source: str, papers: int, seed: int) -> Path:

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.rows import Line
 from scirep_core.data.rows import json_lines as json_lines
 from scirep_core.data.rows import to_id as to_id
-from scirep_core.data.task import Payload, Task
+from scirep_core.data.task import Payload
 from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper, raw_lines
@@ -34,23 +33,6 @@ class Found(NamedTuple):
     queries: Mapping[str, str] = {}
     similarity: str = "l2"
     fields: tuple[str, ...] = FIELDS
-
-
-def as_task(spec: TaskSpec, name: str, root: Path, source: str, found: Found) -> Task:
-    """Return the task of an inventory row. Held-out tasks are related to training tasks by the latents of invented data alone."""
-    assert spec.type != "facets"
-    return Task(
-        name, spec.type, spec.format, spec.metrics, found.payload, source, data_hash(root, found.files), spec.version,
-        found.similarity, found.texts, found.queries, oracle_of(root, name),
-        related=spec.relation if source == "embedded" or spec.relation == "in-train" else "",
-        notes="; ".join(note for note in found.notes if note), fields=found.fields,
-    )  # fmt: skip
-
-
-def oracle_of(root: Path, name: str) -> Path | None:
-    """Return `<root>/oracle/<name, "/" as "__">.npz` where it exists."""
-    path = root / "oracle" / f"{name.replace('/', '__')}.npz"
-    return path if path.is_file() else None
 
 
 def data_hash(root: Path, files: Iterable[Path]) -> str:

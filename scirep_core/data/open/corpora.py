@@ -21,12 +21,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from scirep_core.data import manifests
+from scirep_core.data import manifests, read_sample
 from scirep_core.data.open import folder
 from scirep_core.data.open.compact import bucket
 from scirep_core.data.overlap import letters, title_key
 from scirep_core.data.readers import csfcube
-from scirep_core.data.readers.samples import read_sample
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper, read_jsonl

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.rows import json_lines, to_id
-from scirep_core.data.tables import Found, Lines, as_task, counted, folder_of, papers_in, split_lines, stream
-from scirep_core.data.task import Pooled, Qrel, Task
+from scirep_core.data.tables import Found, Lines, counted, folder_of, papers_in, split_lines, stream
+from scirep_core.data.task import Pooled, Qrel
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import whole
 
@@ -27,7 +27,7 @@ WORST = -2
 """The lowest grade in use anywhere: TREC's mark for junk."""
 
 
-def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
+def read(spec: TaskSpec, root: Path) -> Found:
     """Read `<root>/beir/<set>/`: all queries that any split judges, against the whole corpus.
 
     Raises DataError for malformed files, judged ids that queries or corpus lack, a pair judged twice.
@@ -37,7 +37,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         folder = folder / spec.config
     corpus = folder / "corpus.jsonl"
     found = collection(corpus if corpus.is_file() else None, folder / "queries.jsonl", judgement_files(folder))
-    return as_task(spec, name, root, source, found._replace(similarity="dot"))
+    return found._replace(similarity="dot")
 
 
 def judgement_files(folder: Path) -> tuple[Path, ...]:

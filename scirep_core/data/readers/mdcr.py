@@ -24,8 +24,8 @@ from typing import Any
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import Found, as_task
-from scirep_core.data.task import Judged, Qrel, Task
+from scirep_core.data.tables import Found
+from scirep_core.data.task import Judged, Qrel
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.records import Paper
 
@@ -36,7 +36,7 @@ BENCHMARK, DATA = "mdcr_test.json", "mdcr_test_data.jsonl"
 _LONGEST = 1 << 30  # a field is one JSON item: all its queries
 
 
-def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
+def read(spec: TaskSpec, root: Path) -> Found:
     """Read the test split; texts only if their file is there.
 
     Raises DataError, naming file, field and query, for bad JSON, an unknown miner, lists that hold no ids, a query
@@ -49,7 +49,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     texts = [data] if data.is_file() else []
     if texts:
         hub.check(texts, _COLUMNS)
-    return as_task(spec, name, root, source, Found(Judged(rows), partial(_texts, texts), [path, *texts]))
+    return Found(Judged(rows), partial(_texts, texts), [path, *texts])
 
 
 def _rows(path: Path) -> Iterator[Qrel]:

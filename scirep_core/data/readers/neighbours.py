@@ -13,12 +13,12 @@ from types import NoneType
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.rows import json_lines
-from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, folder_of
-from scirep_core.data.task import Collection, Task
+from scirep_core.data.tables import Found, Lines, counted, first_of, folder_of
+from scirep_core.data.task import Collection
 from scirep_core.kit.records import Paper
 
 
-def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
+def read(spec: TaskSpec, root: Path) -> Found:
     """Read `<root>/<manifest>/<config>.jsonl.gz` (or `.jsonl`) as a task of type alternative_self.
 
     Papers without an abstract stay, for their title is still a query; the notes count them. Raises DataError for
@@ -33,8 +33,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
         texts.add(hash((paper.title, paper.abstract)))
     again = "papers repeat another's title and abstract: only one of a pair can come first"
     notes = (counted(bare, "papers without an abstract"), counted(len(lines) - len(texts), again))
-    found = Found(Collection(tuple(lines)), lambda: papers(path), (path,), notes, similarity="cosine")
-    return as_task(spec, name, root, source, found)
+    return Found(Collection(tuple(lines)), lambda: papers(path), (path,), notes, similarity="cosine")
 
 
 def papers(path: Path) -> Iterator[Paper]:

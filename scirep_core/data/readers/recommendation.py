@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.rows import Line, to_id
-from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, papers_in, stream
-from scirep_core.data.task import Judged, Qrel, Task
+from scirep_core.data.tables import Found, Lines, counted, first_of, papers_in, stream
+from scirep_core.data.task import Judged, Qrel
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import read_csv
 
@@ -41,7 +41,7 @@ class StudyRow(NamedTuple):
     similarity: float | None
 
 
-def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
+def read(spec: TaskSpec, root: Path) -> Found:
     """Read the user study, or SciMult's form of it where the study is not there.
 
     Texts come from `papers.jsonl` beside the study where it exists (the study itself names ids only). Raises DataError
@@ -50,7 +50,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
     folder = root / spec.manifest
     path = first_of(folder / STUDY, folder / RELEASED, root / "scimult" / RELEASED)
     found = _released(path) if path.name != STUDY else _study(path)
-    return as_task(spec, name, root, source, found._replace(similarity="dot"))
+    return found._replace(similarity="dot")
 
 
 def rows(path: Path) -> Iterator[tuple[int, StudyRow]]:

@@ -32,8 +32,8 @@ from typing import Any
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.tables import Found, as_task
-from scirep_core.data.task import Byline, Signature, Signatures, Task
+from scirep_core.data.tables import Found
+from scirep_core.data.task import Byline, Signature, Signatures
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper, field
 
@@ -43,7 +43,7 @@ MOST_BLOCKS, MOST_SIGNATURES = 1000, 500
 """S2AND-mini: blocks of a collection, signatures of a block."""
 
 
-def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
+def read(spec: TaskSpec, root: Path) -> Found:
     """Read all collections under `<root>/s2and`. `Task.notes` names those without texts.
 
     Raises DataError, naming file and entry, for bad JSON, a missing or wrong field, an entry under another's id, a
@@ -73,7 +73,7 @@ def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
             notes.append(f"{collection}: no papers file, so no text for its {count} papers")
         read_files += [_need(folder / collection, part) for part in ("signatures", "clusters")]
     payload, streamed = Signatures(tuple(rows), bylines), partial(read_texts, papers, frozenset(bylines))
-    return as_task(spec, name, root, source, Found(payload, streamed, [*read_files, *papers], notes))
+    return Found(payload, streamed, [*read_files, *papers], notes)
 
 
 def mini(rows: Sequence[Signature], blocks: int = MOST_BLOCKS, signatures: int = MOST_SIGNATURES) -> list[Signature]:

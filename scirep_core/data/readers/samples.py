@@ -32,7 +32,7 @@ from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.readers import beir, neighbours, s2and
 from scirep_core.data.rows import classes
-from scirep_core.data.tables import Found, as_task, counted, json_lines
+from scirep_core.data.tables import Found, counted, json_lines
 from scirep_core.data.task import (  # fmt: skip
     Collection,
     Example,
@@ -42,7 +42,6 @@ from scirep_core.data.task import (  # fmt: skip
     Pooled,
     Qrel,
     Signatures,
-    Task,
     Triple,
     Triples,
 )
@@ -64,8 +63,8 @@ class Sample(NamedTuple):
     about: str
 
 
-def read_sample(name: str) -> Task:
-    """Return a sample as a task, its files fetched if need be.
+def read(name: str) -> tuple[TaskSpec, Path, Found]:
+    """Return a sample as the row of its task, its folder and what was found there; its files are fetched if need be.
 
     Args:
         name: one of `SAMPLES`, such as "sample/fos".
@@ -75,7 +74,7 @@ def read_sample(name: str) -> Task:
     sample = look_up("sample", name, SAMPLES)
     spec, folder = TASKS[sample.like]._replace(relation=""), manifests.fetch(sample.manifest)
     found = sample.read(name, spec, folder)
-    return as_task(spec, name, folder, "real", found._replace(notes=(_ALONE, *found.notes)))
+    return spec, folder, found._replace(notes=(_ALONE, *found.notes))
 
 
 def in_train(name: str, paper_id: str) -> bool:

@@ -22,8 +22,8 @@ from pathlib import Path
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.readers import beir
 from scirep_core.data.rows import Line, json_lines
-from scirep_core.data.tables import Found, Lines, as_task, counted, first_of, folder_of, papers_in, stream
-from scirep_core.data.task import LabelSpace, LabelText, Pooled, Task, Triple, Triples
+from scirep_core.data.tables import Found, Lines, counted, first_of, folder_of, papers_in, stream
+from scirep_core.data.task import LabelSpace, LabelText, Pooled, Triple, Triples
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.records import Paper
 
@@ -32,16 +32,15 @@ SEP = " [SEP] "
 LINKS = ("cite", "co-cite")
 
 
-def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
+def read(spec: TaskSpec, root: Path) -> Found:
     """Read one task of SciMult's bundle; `spec.config` is `<kind>/<part>` as above.
 
     Raises DataError with file and line for malformed input, ConfigError for an unknown kind.
     """
     kind, _, part = spec.config.partition("/")
     if kind not in KINDS:
-        raise ConfigError(f"unknown kind {kind!r} of {name}; {nearest(kind, KINDS)}")
-    found = KINDS[kind](folder_of(root, spec.manifest), part)
-    return as_task(spec, name, root, source, found._replace(similarity="dot"))
+        raise ConfigError(f"unknown kind {kind!r} of {spec.title}; {nearest(kind, KINDS)}")
+    return KINDS[kind](folder_of(root, spec.manifest), part)._replace(similarity="dot")
 
 
 def read_labels(path: Path) -> dict[str, LabelText]:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING, TaskSpec
 from scirep_core.data.rows import SPLITS, Line
-from scirep_core.data.tables import Found, as_task
+from scirep_core.data.tables import Found
 from scirep_core.data.task import (  # fmt: skip
     Example,
     Judged,
@@ -33,7 +33,6 @@ from scirep_core.data.task import (  # fmt: skip
     Payload,
     Qrel,
     Reviewers,
-    Task,
     Triple,
     Triples,
 )
@@ -77,34 +76,31 @@ _FLAT: dict[str, hub.Kind] = {"doc_id|corpus_id": _ID, "title": _TEXT, "abstract
 # --- evaluation -------------------------------------------------------------------------------------------------------
 
 
-def read(spec: TaskSpec, name: str, root: Path, source: str) -> Task:
+def read(spec: TaskSpec, root: Path) -> Found:
     """Read one task of SciRepEval.
 
     Args:
         spec: its row of the inventory; `config` names the label configuration.
-        name: name of the task, also of its oracle vectors `<root>/oracle/<name, "/" as "__">.npz`.
         root: folder that holds `scirepeval/` and `scirepeval_test/`; without the former the task has no texts.
-        source: embedded, real or folder.
 
     Raises:
         DataError: with file and row, for a missing column, a wrong type, a label out of range, an id twice in a split
             or in train and test, an empty split, a judged text query or reviewer that is not there.
     """
     if spec.type not in _READERS:
-        raise ConfigError(f"{name}: SciRepEval has no task of type {spec.type!r}; {nearest(spec.type, _READERS)}")
+        raise ConfigError(f"{spec.title}: SciRepEval has no task of type {spec.type!r}; {nearest(spec.type, _READERS)}")
     texts = _text_files(spec, root)
     for split in texts.values():
         hub.check(split, _columns(spec))
     queries = _queries(texts["evaluation"]) if spec.text_query and texts else {}
     payload, files = _READERS[spec.type](spec, root, queries)
-    found = Found(
+    return Found(
         payload, partial(_texts, spec, texts), tuple(dict.fromkeys((*files, *(p for paths in texts.values() for p in paths)))),
         queries=queries,
         # reviewers are ranked by the mean of the three best cosines (SciRepEval A.2), everything else by distance
         similarity="cosine" if spec.type == "reviewer_matching" else "l2",
         fields=("title", "abstract", "venue", "year") if spec.config == "search" else FIELDS,
     )  # fmt: skip
-    return as_task(spec, name, root, source, found)
 
 
 def _text_files(spec: TaskSpec, root: Path) -> dict[str, tuple[Path, ...]]:

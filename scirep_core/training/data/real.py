@@ -21,9 +21,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from scirep_core.data import load_task
+from scirep_core.data import load_task, read_sample
 from scirep_core.data.open import tasks as open_tasks
-from scirep_core.data.readers.samples import in_train, read_sample
+from scirep_core.data.readers.samples import in_train
 from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainExample, TrainRow
 from scirep_core.data.task import Judged, Labelled, Task, Triple, Triples
 from scirep_core.kit.errors import ConfigError, check_name, nearest
