@@ -105,16 +105,13 @@ def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[
 
 
 def _which_vectors(executed: Path) -> str:
-    """Return which systems lead on real papers: two sentences of the leaderboard's answer; nothing in a book without it."""
+    """Return which systems lead on real papers: three sentences of the leaderboard's answer; nothing in a book without it."""
     if not (answer := _answer(executed, BOARD).get("real")):
         return ""
-    first, *more = re.split(r"(?<=\.) (?=[A-Z])", re.sub(r"<[^>]*>", "", answer["text"]))[:2]
-    one = "No single system" if answer["verdict"] == -1 else first.partition(": ")[0].rstrip(".")
-    said = " ".join([first.partition(": ")[2] or first, *more])
+    said = " ".join(re.split(r"(?<=\.) (?=[A-Z])", re.sub(r"<[^>]*>", "", answer["text"]))[:3])
     board = f'<a href="{BOARD}.html">leaderboard</a>'
     return (
-        f"<p><strong>Which vectors should one use?</strong> {one}. On our {board}, which ranks the systems that run here "
-        f"task by task, {said} "
+        f"<p><strong>Which vectors should one use?</strong> Our {board} ranks the systems that run here task by task. {said} "
         "The papers’ own models were not compared.</p>"
     )
 
