@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+import small_published
 
-from scirep_core.data import READERS, TASKS, as_task
 from scirep_core.data.literature import Literature
 from scirep_core.data.literature.emit import split, write_collection
 
@@ -24,7 +24,7 @@ class Emitted:
         self.task = functools.cache(self._task)
 
     def _task(self, name: str) -> Any:
-        return as_task(TASKS[name], name, self.root, "embedded", READERS[TASKS[name].reader](TASKS[name], self.root))
+        return small_published.read(name, self.root)
 
     def oracle(self, task: str) -> dict[str, np.ndarray]:
         with np.load(self.root / "oracle" / f"{task.replace('/', '__')}.npz") as file:

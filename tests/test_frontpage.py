@@ -123,7 +123,9 @@ def test_the_report_card_has_the_first_claim_of_each_chapter_that_judges_one(tmp
         frontpage.BOARD,
         {"real": {**line(-1), "text": "<b>A leads in <a>4.5</a> of 11.</b> B in 2. C in 1. More."}},
     )
-    assert "task by task. A leads in 4.5 of 11. B in 2. C in 1. The papers" in report_card(tmp_path, [("A", "a/one", "a?")])
+    assert "task by task. A leads in 4.5 of 11. B in 2. C in 1. The papers" in report_card(
+        tmp_path, [("A", "a/one", "a?")]
+    )
     assert "a/one? ✓ Holds: a &gt; b ✗ Does not hold: a &gt; b a/two? ✗ Does not hold not judged" in text
     assert made.count("Part &lt;a&gt;") == 2 and "Part &lt;b&gt;" not in made
     assert report_card(tmp_path, []) == ""

@@ -14,6 +14,7 @@ from scipy import stats
 from scirep_core.kit.errors import NumericError
 from scirep_core.results.statistics import (
     agreement,
+    bootstrap,
     bootstrap_folds,
     bootstrap_median,
     holm,
@@ -97,3 +98,14 @@ def test_median_interval_holds_the_median_and_drops_nan():
     values = np.array([0.1, 0.2, 0.3, 0.4, 0.5, math.nan])
     low, high = bootstrap_median(values, 500, 0)
     assert 0.1 <= low <= 0.3 <= high <= 0.5
+
+
+def test_the_bootstrap_of_a_mean_is_scipys_and_samples_without_a_value_do_not_count():
+    values = np.random.default_rng(3).normal(size=60)
+    oracle = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", random_state=1
+    ).confidence_interval
+    assert bootstrap(lambda picks: values[picks].mean(axis=1), 60, 20_000, 0) == pytest.approx(tuple(oracle), abs=0.01)
+    known = np.r_[np.nan, values[:4]]  # a sample that holds the first row has no mean
+    low, high = bootstrap(lambda picks: known[picks].mean(axis=1), 5, 2_000, 0)
+    assert values[:4].min() <= low < high <= values[:4].max()

@@ -1,7 +1,7 @@
 """Texts and tasks: the papers' collections, one schema per task whatever its source.
 
     inventory.py   every task of the five papers, one row each
-    task.py        the schema all readers return (CSFCube's faceted collection has its own, readers/csfcube.py)
+    task.py        the schema of all tasks (CSFCube's faceted collection has its own, readers/csfcube.py)
     readers/       published files, one module a family of tasks; small real samples, "sample/..."
     manifests/     real data, verified               literature/      the embedded literature
     perturbations/ the 32 textual neighbours         readers/neighbours.py  the neighbours' tasks

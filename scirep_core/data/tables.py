@@ -1,4 +1,4 @@
-"""What readers share: JSON lines (gzipped or not), tab-separated rows, ids, data hashes, oracles, tasks.
+"""What readers share: JSON lines (gzipped or not), tab-separated rows, ids, data hashes, what a reader found.
 
 Files come from many hands (cloud-drive archives, BEIR, TREC, our own generator), so every reader here streams, checks
 as it goes, and names file and line of what is wrong. An id is a non-empty text or a whole number; white space inside

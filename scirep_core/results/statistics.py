@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -139,13 +139,24 @@ def fisher(r: float, n: int, level: float = 1.959964) -> tuple[float, float]:
     return math.tanh(middle - half), math.tanh(middle + half)
 
 
+def bootstrap(
+    of: Callable[[NDArray[np.int64]], Floats], n: int, resamples: int, seed: int, level: float = 0.95
+) -> tuple[float, float]:
+    """Return percentile bounds of a statistic of n rows drawn with replacement.
+
+    Args:
+        of: takes (lines, n) row numbers and gives (lines,) values; a sample for which it is NaN does not count.
+    """
+    tail = (1 - level) / 2
+    values = np.concatenate([of(picks) for picks in resampled(n, resamples, seed)])
+    low, high = np.nanquantile(values, [tail, 1 - tail])
+    return float(low), float(high)
+
+
 def bootstrap_median(values: Floats, resamples: int, seed: int, level: float = 0.95) -> tuple[float, float]:
     """Return percentile bounds of the median of `values` (NaNs dropped), resampling values with replacement."""
     numbers = values[~np.isnan(values)]
-    picks = np.random.default_rng(seed).integers(0, len(numbers), size=(resamples, len(numbers)))
-    tail = (1 - level) / 2
-    low, high = np.quantile(np.median(numbers[picks], axis=1), [tail, 1 - tail])
-    return float(low), float(high)
+    return bootstrap(lambda picks: np.median(numbers[picks], axis=1), len(numbers), resamples, seed, level)
 
 
 def kendall_of_counts(first: Floats, second: Floats, counts: Floats, block: int = 512) -> Floats:
