@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,18 @@ def jsonl(path: Path, rows: Iterable[object]) -> Path:
     text = "".join((row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n" for row in rows)
     path.write_bytes(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
     return path
+
+
+def lay(folder: Path, files: dict[str, Any]) -> Path:
+    """Write files below a folder: bytes and text as they are, lists as JSON lines, else one JSON value; return the folder."""
+    for name, content in files.items():
+        if isinstance(content, list):
+            jsonl(folder / name, content)
+            continue
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        text = content if isinstance(content, bytes | str) else json.dumps(content)
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    return folder
 
 
 def contents(folder: Path) -> dict[str, bytes]:

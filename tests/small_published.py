@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from small_files import jsonl
+from small_files import jsonl, lay
 
 from scirep_core.data import READERS, TASKS, as_task
 from scirep_core.data.readers import maple, mdcr, recommendation
 from scirep_core.data.task import Task, Triples
-
-
-def lay(folder: Path, files: dict[str, Any]) -> Path:
-    """Write files below a folder: lists as JSON lines, text as it is, anything else as one JSON value; returns the folder."""
-    for name, content in files.items():
-        if isinstance(content, list):
-            jsonl(folder / name, content)
-            continue
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content))
-    return folder
-
 
 CORPUS = [
     {"_id": "d1", "title": "Kites", "text": "A kite flies on a line.", "metadata": {}},

@@ -16,17 +16,13 @@ import pytest
 import small_book
 import yaml
 from small_book import cell, chapter, text, write
+from small_files import contents
 
 from scirep_core import book
 from scirep_core.kit.errors import DataError, ScirepError
 
 VENDOR = book.ROOT / "book" / "_vendor"
 PAGES = ["csfcube/first", "csfcube/second", "csfcube/demonstration"]
-
-
-def contents(site: Path) -> dict[str, str]:
-    files = (p for p in site.rglob("*") if p.is_file())
-    return {p.relative_to(site).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -296,7 +292,8 @@ def test_check_reads_style_sheets_and_language(tmp_path: Path) -> None:
 def test_vendored_files_are_the_ones_listed_and_fit_the_installed_packages() -> None:
     packages = json.loads((VENDOR / "vendor.json").read_text(encoding="utf-8"))
     assert all(package["name"] and package["version"] and package["licence"] for package in packages)
-    assert contents(VENDOR / "vendor") == {name: digest for one in packages for name, digest in one["files"].items()}
+    found = {name: hashlib.sha256(held).hexdigest() for name, held in contents(VENDOR / "vendor").items()}
+    assert found == {name: digest for one in packages for name, digest in one["files"].items()}
     assert {p.name for p in VENDOR.iterdir()} == {"vendor", "vendor.json"}
     assert max(p.stat().st_size for p in VENDOR.rglob("*") if p.is_file()) < 4_000_000
     for folder in (p for p in (VENDOR / "vendor").iterdir() if p.is_dir()):

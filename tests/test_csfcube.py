@@ -13,6 +13,7 @@ from small_files import refused, to_windows
 
 import scirep_core
 from scirep_core.data import load_task
+from scirep_core.data.manifests import load_manifest
 from scirep_core.data.readers import csfcube
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Query
@@ -29,7 +30,10 @@ def test_real_collection_has_the_published_counts(real, real_folder):
         ("background", "method"): 5, ("background", "result"): 5, ("method", "result"): 6,
     }  # fmt: skip
     assert all(real.facet_sentences(query) for query in real.queries)
-    assert min(real.papers, key=int) == "388"
+    ids = sorted(real.papers, key=int)
+    assert load_manifest("csfcube").expect.items() >= {
+        "query_facet_pairs": 50, "query_papers": 34, "rated_pairs": 6244, "texts": 4205, "first_id": ids[0], "last_id": ids[-1],
+    }.items()  # fmt: skip
     from_readable = csfcube._papers_from_readable(real_folder / "readable_annotations")
     assert from_readable == csfcube._papers_from_jsonl(real_folder / "abstracts-csfcube-preds.jsonl")
     pooled = {c for entry in json.loads((real_folder / csfcube.POOL).read_text()).values() for c in entry["cands"]}
@@ -99,7 +103,7 @@ def test_damaged_gold_is_named(tiny_folder, column, at, value, says):
     (lambda line, before: line[:-5], "not a JSON object"),
     (lambda line, before: line.replace(b"objective_label", b"aim_label"), "label 'aim_label'"),
     (lambda line, before: line.replace(b'"title"', b'"titel"'), "field 'title' is missing"),
-    (lambda line, before: before, "paper 1 is listed twice"),
+    (lambda line, before: before, "paper_id '1' is listed twice"),
 ])  # fmt: skip
 def test_damaged_jsonl_names_file_and_line(tiny_folder, spoil, says):
     path = tiny_folder / csfcube.ABSTRACTS

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from scripts import alone
+from small_files import lay
 
 from scirep_core.book import runcache
 from scirep_core.book.dependencies import library_files
@@ -65,10 +66,7 @@ ENCODERS = ROOT | {"encoders/__init__.py", "encoders/lexical.py", "encoders/word
     ],
 )
 def test_imports_are_followed_by_reading(tmp_path: Path, source: str, expected: set[str]) -> None:
-    package = tmp_path / "scirep_core"
-    for name, text in LIBRARY.items():
-        (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_text(text)
+    package = lay(tmp_path / "scirep_core", LIBRARY)
     assert set(library_files(source.split("\n# next cell\n"), package)) == expected
 
 

@@ -20,7 +20,8 @@ from scirep_core.data.literature.emit.scimult import labels, pretraining, scimul
 from scirep_core.data.literature.emit.split import EVALUATION
 from scirep_core.data.literature.lexicon import FIELDS, lexicon
 from scirep_core.data.readers import maple
-from scirep_core.data.tables import json_lines, split_lines
+from scirep_core.data.rows import json_lines
+from scirep_core.data.tables import split_lines
 from scirep_core.evaluators.inputs import tfidf_vectors
 from scirep_core.kit.records import Paper
 
@@ -38,7 +39,7 @@ def world(tmp_path_factory):
 
 
 def rows_of(world, *place):
-    return [row for _, row in json_lines(world.root.joinpath(*place))]
+    return [*json_lines(world.root.joinpath(*place))]
 
 
 def text_of(world, i):
@@ -206,7 +207,7 @@ def test_maple_has_the_published_folders_and_they_read(world):
             assert set(paper.labels) <= tree.keys() and set(paper.authors) <= authors and paper.raw.venue in venues
         depths = {cells[2] for _, cells in split_lines(folder / "labels.txt") if len(cells) > 2}
         assert depths == (set() if mesh else set("123")) and (folder / "labels_mesh.txt").is_file() == mesh
-        plain = [f"{row['title']} {row['abstract']}" for _, row in json_lines(folder / "papers.json")]
+        plain = [f"{row['title']} {row['abstract']}" for row in json_lines(folder / "papers.json")]
         assert all(set(text) <= {*string.ascii_lowercase, *string.digits, " "} for text in plain)
     assert count == np.isin(world.latents.field, [FIELDS.index(name) for name in labels.MAG]).sum()
 

@@ -11,10 +11,9 @@ import hashlib
 import os
 import random
 import signal
-import subprocess
 import sys
 import zipfile
-from pathlib import Path
+from functools import partial
 
 import pytest
 from small_collection import Source, description, honest, mirror, settle
@@ -23,38 +22,41 @@ from small_files import contents, mirrored
 from scirep_core.data.manifests import fetch, load_manifest, verify
 
 FILES = {f"f{i}.bin": bytes([i]) * 200_000 for i in range(4)}
-STEPS = """
-import os, signal, sys, threading
-from scirep_core.data.manifests import fetch
-name, last = sys.argv[1], int(sys.argv[2])
-TOUCH = {"open", "write", "flush", "close", "fsync", "rename", "replace", "mkdir", "rmdir", "unlink", "remove", "truncate"}
-steps = 0
-def count(frame, event, called):
-    global steps
-    if event == "c_call" and called.__name__ in TOUCH and not isinstance(called.__self__, (str, bytes)):
-        steps += 1
-        if steps == last:
-            os.kill(os.getpid(), signal.SIGKILL)
-def watched(**options):
-    threading.setprofile(count)
+TOUCH = {"open", "write", "flush", "close", "fsync", "rename", "replace", "mkdir", "rmdir", "unlink", "remove",
+         "truncate"}  # fmt: skip
+
+
+def steps(work, last=0):
+    """Do something and return how many steps it took, if the process did not end before the `last` of them."""
+    taken = 0
+
+    def count(frame, event, called):
+        nonlocal taken
+        if event == "c_call" and called.__name__ in TOUCH and not isinstance(called.__self__, str | bytes):
+            taken += 1
+            if taken == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
     sys.setprofile(count)
-    fetch(name, **options)
-    sys.setprofile(None)
-    print(steps)
-"""
-FETCH = STEPS + "watched()"
-DOWNLOAD = STEPS + "from test_kill_data import *\nwatched(session=Source(honest(FILES)).session())"
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return taken
 
 
-def run(script, name, last=0):
-    """Run a script up to its `last` step, or whole (0); return how many steps a whole run has, None where it was killed."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    words = [sys.executable, "-c", script, name, str(last)]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment)
-    if done.returncode == -signal.SIGKILL:
-        return None
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout.split()[-1])
+def killed(work, last):
+    """Return whether a process that does something is killed before its `last` step."""
+    if pid := os.fork():
+        return os.waitpid(pid, 0)[1] == signal.SIGKILL
+    try:
+        steps(work, last)
+    finally:
+        os._exit(1)
+
+
+def downloaded():
+    fetch("tiny", session=Source(honest(FILES)).session())
 
 
 def nothing_wrong(name):
@@ -73,8 +75,9 @@ def recovers(name, folder, files):
 @mirrored("csfcube/LICENSE.md")
 def test_30_kills_while_fetching_csfcube(tmp_path, monkeypatch):
     monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path / "whole"))
-    steps = run(FETCH, "csfcube")
+    for place in ("warm", "whole"):  # the first one loads modules too
+        monkeypatch.setenv("SCIREP_HOME", str(tmp_path / place))
+        whole = steps(partial(fetch, "csfcube"))
     files = [file.path for file in load_manifest("csfcube").files]
     recovers("csfcube", tmp_path / "whole/data/csfcube", files)
     rng = random.Random(20)
@@ -82,7 +85,7 @@ def test_30_kills_while_fetching_csfcube(tmp_path, monkeypatch):
         chain = number >= 20  # the last ten strike one and the same home
         place = tmp_path / ("chain" if chain else f"home{number}")
         monkeypatch.setenv("SCIREP_HOME", str(place))
-        assert run(FETCH, "csfcube", rng.randrange(1, steps // 10 if chain else steps)) is None
+        assert killed(partial(fetch, "csfcube"), rng.randrange(1, whole // 10 if chain else whole))
         nothing_wrong("csfcube")
         if not chain or number == 29:
             recovers("csfcube", place / "data/csfcube", files)
@@ -91,13 +94,14 @@ def test_30_kills_while_fetching_csfcube(tmp_path, monkeypatch):
 def test_kills_while_downloading(tmp_path, monkeypatch):
     """Over https: each run goes on where the killed one stopped, so that a chain of kills gets there."""
     checked = [hashlib.sha256(content).hexdigest() for content in FILES.values()]  # whole, not yet under its name
-    settle(tmp_path / "whole", monkeypatch, description(FILES))
-    steps = run(DOWNLOAD, "tiny")
+    for place in ("warm", "whole"):
+        settle(tmp_path / place, monkeypatch, description(FILES))
+        whole = steps(downloaded)
     rng = random.Random(21)
     for number in range(8):
         if number % 2 == 0:
             folder = settle(tmp_path / f"round{number}", monkeypatch, description(FILES))
-        assert run(DOWNLOAD, "tiny", rng.randrange(1, steps // 2)) is None
+        assert killed(downloaded, rng.randrange(1, whole // 2))
         nothing_wrong("tiny")
         kept = [*folder.rglob("*.bin"), *folder.rglob("*.part"), *(folder / ".incoming" / s for s in checked)]
         here = sum(path.stat().st_size for path in kept if path.is_file())
@@ -121,12 +125,13 @@ def test_kills_while_unpacking(tmp_path, monkeypatch):
         mirror(place / "mirror", files)
         return settle(place, monkeypatch, described, mirrored=True)
 
-    settled(tmp_path / "whole")
-    steps = run(FETCH, "tiny")
+    for place in ("warm", "whole"):
+        settled(tmp_path / place)
+        whole = steps(partial(fetch, "tiny"))
     rng = random.Random(22)
     for number in range(8):
         folder = settled(tmp_path / f"round{number // 2}")  # every second kill strikes the remains of the one before
-        assert run(FETCH, "tiny", rng.randrange(1, steps if number % 2 == 0 else steps // 4)) is None
+        assert killed(partial(fetch, "tiny"), rng.randrange(1, whole if number % 2 == 0 else whole // 4))
         nothing_wrong("tiny")
         if (folder / "pack").exists():  # whole under its final name
             assert contents(folder / "pack").items() >= members.items()

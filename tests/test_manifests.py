@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from scripts import alone
 from small_collection import Answer, Source, description, honest, mirror, publish, settle, sha256, unknown
-from small_files import at, contents, mirrored, refused
+from small_files import at, contents, refused
 
 from scirep_core.data.manifests import catalogue, download, fetch, list_manifests, load_manifest, local_folder, verify
 from scirep_core.kit.errors import CacheError, ConfigError
-from scirep_core.kit.formats import FACETS
-from scirep_core.kit.records import read_json, read_object
+from scirep_core.kit.records import read_object
 
 FILES = {"LICENSE.md": b"do as you like\n", "data/a.json": b'{"a": 1}\n' * 500, "data/b.csv": b"id,x\n1,2\n" * 30}
 A = "data/a.json"
@@ -241,11 +241,8 @@ def test_who_comes_second_waits(folder):
 
 def test_import_is_light():
     """The command line reads names before it needs the network: neither requests nor filelock is loaded for that."""
-    script = (
-        "import sys; from scirep_core.data import manifests; manifests.list_manifests(); "
-        "assert not {'requests', 'torch', 'filelock'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    names = "import sys; from scirep_core.data import manifests; manifests.list_manifests(); "
+    alone(names + "assert not {'requests', 'torch', 'filelock'} & set(sys.modules)")
 
 
 @pytest.fixture
@@ -259,17 +256,13 @@ def recorded(folder: Path):
     return read_object(folder / ".seen.json")
 
 
-def held(folder: Path):
-    return {path: (folder / path).read_bytes() for path in FILES}
-
-
 def test_what_comes_is_written_down_said_on_stderr_and_must_not_change_from_then_on(new, tmp_path, capsys):
     assert load_manifest("tiny").unseen == 3 and load_manifest("tiny").bytes == 0
     assert {state for _, state in verify("tiny")} == {"missing"}
     fetch("tiny")
     said = capsys.readouterr()
     assert said.out == "" and "3 files was not known beforehand" in said.err and ".seen.json" in said.err
-    assert held(new) == FILES
+    assert contents(new).items() >= FILES.items()
     assert {path: (row["sha256"], row["bytes"]) for path, row in recorded(new).items()} == {
         path: (sha256(data), len(data)) for path, data in FILES.items()
     }
@@ -278,7 +271,7 @@ def test_what_comes_is_written_down_said_on_stderr_and_must_not_change_from_then
     (new / A).write_bytes(b"[]" + FILES[A][2:])
     assert dict(verify("tiny"))[A] == "altered"
     fetch("tiny")  # the source still has it
-    assert held(new) == FILES and capsys.readouterr().err == ""
+    assert contents(new).items() >= FILES.items() and capsys.readouterr().err == ""
     (new / A).unlink()
     (tmp_path / "mirror/tiny" / A).write_bytes(b"other")
     refused(lambda: fetch("tiny"), f".seen.json: {A} from mirror:tiny/{A} has sha256", sha256(b"other"))
@@ -304,41 +297,25 @@ def test_only_a_part(new):
     refused(lambda: fetch("tiny", parts=["dat"]), "no part 'dat'; did you mean 'data'", error=ConfigError)
 
 
-@pytest.fixture
-def online(new, monkeypatch):
-    monkeypatch.delenv("SCIREP_DATA_MIRROR")
-    return new
-
-
-@pytest.fixture
-def sent_on(tmp_path, monkeypatch):
-    """A collection whose source sends on to an address, from where it comes."""
-
-    def settled(target):
-        folder = settle(tmp_path, monkeypatch, unknown({"a.bin": b"content"}, redirects=["store.example.net"]))
-        moved, there = Answer(302, Location=target), Answer(200, b"content", Content_Length="7")
-        return folder, Source(lambda request: moved if "source.example.org" in str(request.url) else there)
-
-    return settled
-
-
-@pytest.mark.parametrize("target", ["https://cdn.store.example.net/x?signed=1", "https://store.example.net/x"])
-def test_redirects_go_where_the_manifest_says(target, sent_on):
-    folder, source = sent_on(target)
-    fetch("tiny", session=source.session())
-    assert (folder / "a.bin").read_bytes() == b"content" and not (folder / ".incoming").exists()
-    assert recorded(folder)["a.bin"]["from"].startswith("https://source.example.org/0123")
-
-
-@pytest.mark.parametrize("target", [
+AWAY = (
     "https://evilstore.example.net/x", "https://store.example.net.evil.org/x", "https://store.example.net@evil.org/x",
     "https://store.example.net:8443/x", "https://me@store.example.net/x", "http://store.example.net/x",
     "ftp://store.example.net/x", "file:///etc/passwd",
-])  # fmt: skip
-def test_redirects_go_nowhere_else(target, sent_on):
-    folder, source = sent_on(target)
-    refused(lambda: fetch("tiny", session=source.session()), "a host the manifest does not name: refused")
-    assert len(source.seen) == 1 and not (folder / "a.bin").exists()
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("to", ["https://cdn.store.example.net/x?signed=1", "https://store.example.net/x", *AWAY])
+def test_redirects_go_where_the_manifest_says_and_nowhere_else(to, tmp_path, monkeypatch):
+    folder = settle(tmp_path, monkeypatch, unknown({"a.bin": b"content"}, redirects=["store.example.net"]))
+    moved, there = Answer(302, Location=to), Answer(200, b"content", Content_Length="7")
+    source = Source(lambda request: moved if "source.example.org" in str(request.url) else there)
+    if to in AWAY:
+        refused(lambda: fetch("tiny", session=source.session()), "a host the manifest does not name: refused")
+        assert len(source.seen) == 1 and not (folder / "a.bin").exists()
+        return
+    fetch("tiny", session=source.session())
+    assert (folder / "a.bin").read_bytes() == b"content" and not (folder / ".incoming").exists()
+    assert recorded(folder)["a.bin"]["from"].startswith("https://source.example.org/0123")
 
 
 BAD_ANSWERS = {
@@ -352,11 +329,12 @@ BAD_ANSWERS = {
 
 
 @pytest.mark.parametrize("case", BAD_ANSWERS)
-def test_what_cannot_be_a_whole_file_is_refused(case, online):
+def test_what_cannot_be_a_whole_file_is_refused(case, new, monkeypatch):
+    monkeypatch.delenv("SCIREP_DATA_MIRROR")
     answer, word = BAD_ANSWERS[case]
     source = Source(lambda request: answer)
     assert re.search(word, refused(lambda: fetch("tiny", session=source.session()), "DIR/tiny/LICENSE.md"))
-    assert not (online / "LICENSE.md").exists() and not (online / ".seen.json").exists()
+    assert not (new / "LICENSE.md").exists() and not (new / ".seen.json").exists()
 
 
 @pytest.mark.parametrize("etag", ['"v1"', ""])
@@ -393,23 +371,3 @@ def test_a_gated_collection_says_what_to_place_where(tmp_path, monkeypatch):
     mirror(tmp_path / "mirror", FILES, name="else/where")
     fetch("tiny")
     assert catalogue()[0]["state"] == "complete" and catalogue()[0]["gated"] is True
-
-
-@mirrored("csfcube/LICENSE.md")
-def test_csfcube_is_what_was_published_complete_and_as_expected(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCIREP_HOME", str(tmp_path))
-    monkeypatch.delenv("SCIREP_MANIFESTS", raising=False)
-    csfcube = load_manifest("csfcube")
-    assert len(csfcube.files) == 60 and csfcube.bytes == 9_829_829
-    assert sum(f.path.startswith("readable_annotations/") for f in csfcube.files) == 50
-    pool = next(f for f in csfcube.files if f.path.startswith("sample_ranked_pools/"))
-    assert csfcube.url_of(pool).endswith(f"iesl/CSFCube/{csfcube.commit}/eval_scripts/{pool.path}")
-    assert csfcube.expect["rated_pairs"] == 6244 and csfcube.licence.spdx == "CC-BY-NC-4.0"
-    folder = fetch("csfcube")
-    assert contents(folder).keys() == {f.path for f in csfcube.files}
-    gold = {(q, f): r for f in FACETS for q, r in read_json(folder / f"test-pid2anns-csfcube-{f}.json").items()}
-    with_text = {q for q, _ in gold} | {c for rows in gold.values() for c in rows["cands"]}
-    assert csfcube.expect.items() >= {
-        "query_facet_pairs": len(gold), "query_papers": len({q for q, _ in gold}), "texts": len(with_text),
-        "rated_pairs": sum(len(rows["cands"]) for rows in gold.values()),
-        "first_id": min(with_text, key=int), "last_id": max(with_text, key=int)}.items()  # fmt: skip

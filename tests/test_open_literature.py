@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from small_collection import SITE, Answer, Source, description, settle, sha256
-from small_files import MIRROR, refused
+from small_files import MIRROR, lay, refused
 
 from scirep_core.data import open as literature
 from scirep_core.data.manifests import download, fetch_raw, load_manifest, running_numbers, verify
@@ -26,16 +26,6 @@ from scirep_core.kit.records import read_jsonl
 
 ENGLISH = "This is the abstract of a paper on the growth of moss, and it is as long as is wanted of it by the rules. "
 LONG = (ENGLISH * 2).strip()
-
-
-def write(folder: Path, files: dict[str, Any]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not isinstance(content, bytes):
-            content = (content if isinstance(content, str) else json.dumps(content)).encode()
-        path.write_bytes(content)
-    return folder
 
 
 def archive(files: dict[str, Any]) -> bytes:
@@ -65,7 +55,7 @@ def test_what_the_converters_share():
 def test_pubmedqa(tmp_path):
     row = {"QUESTION": "Does moss  grow?", "CONTEXTS": ["We looked."], "LONG_ANSWER": "It does.", "LABELS": ["METHODS"],
            "MESHES": ["Moss", "Growth", "Moss"], "YEAR": None, "final_decision": "yes"}  # fmt: skip
-    write(tmp_path, {"pubmedqa/pubmedqa/data/ori_pqal.json": {"20": row, "3": row | {"YEAR": "1999"}}})
+    lay(tmp_path, {"pubmedqa/pubmedqa/data/ori_pqal.json": {"20": row, "3": row | {"YEAR": "1999"}}})
     first, second = converters.pubmedqa(tmp_path, [])["papers.jsonl.gz"]
     assert (first["paper_id"], first["year"], second["paper_id"], second["year"]) == ("pmid:3", 1999, "pmid:20", None)
     assert first["question"] == "Does moss grow?" and first["abstract"] == "We looked. It does."
@@ -78,7 +68,7 @@ def test_biomimicry_reads_a_list_with_a_comma_too_many(tmp_path):
            "mesh_terms": [], "mag_terms": ["z", "y"]}  # fmt: skip
     rows = [row, row | {"paper": "W10"}, row | {"paper": "W8", "abstract": "short"}]
     text = "[\n" + "".join(f"\t{json.dumps(row)},\n" for row in rows) + "]\n"
-    write(tmp_path, {"nasa-petal/biomimicry-binary-classifier/svm-blumin/squished_golden.json": text})
+    lay(tmp_path, {"nasa-petal/biomimicry-binary-classifier/svm-blumin/squished_golden.json": text})
     papers = converters.biomimicry(tmp_path, [])["papers.jsonl.gz"]
     assert [p["paper_id"] for p in papers] == ["mag:9", "mag:10"]
     found = {key: papers[0][key] for key in ("level1", "mag_terms", "is_biomimicry")}
@@ -87,7 +77,7 @@ def test_biomimicry_reads_a_list_with_a_comma_too_many(tmp_path):
 
 def test_scifact_corpus_reads_what_numpy_prints(tmp_path):
     table = """doc_id,title,abstract,structured\n20,Moss,"['It\\'s green.'\n ""It's old.""]",0\n3,Fern,['One.' 'Two.'],0\n"""
-    write(tmp_path, {"sumithra-p-v/claimverifier/data/scifact.zip": archive({"corpus_train.csv": table})})
+    lay(tmp_path, {"sumithra-p-v/claimverifier/data/scifact.zip": archive({"corpus_train.csv": table})})
     fern, moss = converters.scifact_corpus(tmp_path, [])["corpus.jsonl.gz"]
     assert (fern["doc_id"], fern["abstract"]) == ("3", ["One.", "Two."])
     assert moss["abstract"] == ["It's green.", "It's old."]
@@ -97,7 +87,7 @@ def test_reviewer_match(tmp_path):
     base = "niharshah/goldstandard-reviewer-paper-match/data"
     header = ["ParticipantID", *(f"{kind}{n}" for kind in ("Paper", "Expertise") for n in range(1, 11))]
     row = ["7", "aa", *[""] * 9, "2.25", *[""] * 9]
-    write(tmp_path, {
+    lay(tmp_path, {
         f"{base}/evaluations.csv": "\t".join(header) + "\n" + "\t".join(row) + "\n",
         f"{base}/papers/aa.json": {"title": "A", "abstract": None, "year": 2000},
         f"{base}/participants/7.json": {"papers": [{"paperId": "bb"}, {"paperId": "aa"}]},
@@ -116,7 +106,7 @@ def test_arxiv_takes_the_first_announcement_and_samples_by_hash(tmp_path, monkey
         return json.dumps(known | {"categories": ["cs.LG", "cs.CV"]} | other) + "\n"
 
     base = "dw-dengwei/daily-arXiv-ai-enhanced/data"
-    write(tmp_path, {
+    lay(tmp_path, {
         f"{base}/2025-03-18.jsonl": row("2503.00002") + row("2503.00001v2") + row("2503.00003", summary="short"),
         f"{base}/2025-03-19.jsonl": row("2503.00002", title="Later") + row("2503.00004", title="t 2503.00001V2"),
     })  # fmt: skip
@@ -136,7 +126,7 @@ def test_classic_collections(tmp_path):
     cran = ".I 1\n.T\nmoss .\n.W\nmoss .\n it grows .\n"
     base = {"m": "charlesdlrsa/moteur_recherche_fri/cacm", "c": "stevinjs/CS7IS3-CA1/resources",
             "s": "Shakiba-Alipour/Information-Retrieval-on-CISI"}  # fmt: skip
-    write(tmp_path, {
+    lay(tmp_path, {
         f"{base['m']}/cacm.all": cacm, f"{base['m']}/query.text": ".I 1\n.W\n moss\n", f"{base['m']}/qrels.text": "01 2  0 0\n",
         f"{base['s']}/CISI.ALL": ".I 1\n.T \nMoss\n.W\nMoss grows.\n", f"{base['s']}/CISI.QRY": ".I 7\n.W\nWhat?\n",
         f"{base['s']}/CISI.REL": "  7   1\t0\t0.0\n", f"{base['c']}/cran.all.1400": cran,
@@ -171,7 +161,7 @@ def test_synergy(tmp_path):
              work(9, LONG, referenced_works=[f"{w}77", f"{w}9"], related_works=[f"{w}10"]),
              work(11, LONG, title="moss 9"), work(12, "Das Moos auf dem Stein " * 20), work(13, "Too short.")]  # fmt: skip
     base = "asreview/synergy-dataset/Moss_2000"
-    write(tmp_path, {
+    lay(tmp_path, {
         f"{base}/works_1.zip": archive({"works_0_25.json": works[:3], "works_25_50.json": works[3:]}),
         f"{base}/labels.csv": f"openalex_id,label_included\n{w}9,1\n{w}10,0\n{w}13,1\n",
         f"{base}/metadata_publication.json": work(5, LONG, title="A review"),
@@ -198,7 +188,7 @@ def test_vis(tmp_path):
     update = "pisenberg/vispubdata/vispubdata-update"
     head = "DOI,CitationCount_CrossRef,citedPapers\n"
     vispubs = "Conference,Year,Title,DOI,Abstract,AuthorNames-Deduped\n"
-    write(tmp_path, {
+    lay(tmp_path, {
         f"{update}/2021/original_data/articles-SI.json":
             {"articles": [article("10.1/B", "Moss Maps"), article("10.1/X", "Preface")]},
         f"{update}/2021/VisTitles.txt": "Moss maps\n",
@@ -235,7 +225,7 @@ def anthology(tmp_path):
     old = "".join(paper(n, f"The {caps}oss of Region {n}") for n in (1, 2, 11, 14))  # the last two are held out
     new = paper(1, "the moss of region 2") + paper(2, "Another Moss Altogether", "Z.")
     cites = "id\tnum_cited\tyear\tauthors\ttitle\tciting_papers\n"
-    return write(tmp_path, {
+    return lay(tmp_path, {
         "rstojnic/acl-anthology/data/xml/P01.xml": f'<collection id="P01"><volume id="1"><meta/>{old}</volume></collection>',
         "rstojnic/acl-anthology/data/xml/2020.moss.xml":
             f'<collection id="2020.moss"><volume id="main">{new}</volume></collection>',
@@ -308,7 +298,7 @@ def source(tmp_path, monkeypatch):
         for path, data in RAW.items()
     ]
     table = packed("x.tsv.gz", [("repository", "commit", "path", "bytes", "sha256"), *rows])
-    write(tmp_path / "manifests", {"raw/open_moss.tsv.gz": table})
+    lay(tmp_path / "manifests", {"raw/open_moss.tsv.gz": table})
     monkeypatch.setitem(literature.SOURCES, "moss", moss)
     monkeypatch.setattr(download, "PAUSE", 0)
     return folder
@@ -327,7 +317,7 @@ def test_a_source_is_made_from_its_raw_files(source):
 
 
 def test_a_mirror_with_the_compact_files_serves(source, tmp_path, monkeypatch):
-    write(tmp_path / "mirror/open/moss", {"papers.jsonl.gz": MADE})
+    lay(tmp_path / "mirror/open/moss", {"papers.jsonl.gz": MADE})
     monkeypatch.setenv("SCIREP_DATA_MIRROR", str(tmp_path / "mirror"))
     brought(closed)
     assert (source / "papers.jsonl.gz").read_bytes() == MADE and not (source / "raw").exists()

@@ -26,7 +26,6 @@ from small_published import (
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.readers import beir, maple, mdcr, neighbours, recommendation, s2and, samples, scimult
 from scirep_core.data.task import Byline, Collection, LabelText, Pooled, Qrel, Signature, Triple
-from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
 
 ACL, S2AND, MDCR, SCIFACT = "neighbours/acl_anth", "scirepeval/s2and", "scirepeval/mdcr", "scimult/scifact"
@@ -280,7 +279,6 @@ def test_pretraining_is_streamed(scimult_task, tmp_path):
             Triple("flying on a line", kite, "Gliders [SEP] "), Triple("q2", kite, boat), Triple("q3", kite), Triple("q3", "Wind."),
         ]  # fmt: skip
     assert {scimult.text_id(text) for text in texts.values()} == set(texts)
-    refused(lambda: task.payload.rows("trian"), "did you mean 'train'", error=ConfigError)
     pretraining = tmp_path / "scimult/pretraining"
     jsonl(pretraining / "search_val.json", [PAIR])
     jsonl(pretraining / "search_train.json", [PAIR, PAIR, {**PAIR, "question": 7}])

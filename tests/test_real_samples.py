@@ -17,7 +17,7 @@ from scirep_core.data.inventory import TASKS
 from scirep_core.data.manifests import fetch, load_manifest
 from scirep_core.data.readers import recommendation, samples
 from scirep_core.data.readers.samples import SAMPLES, in_train, mesh_terms
-from scirep_core.data.tables import json_lines
+from scirep_core.data.rows import json_lines
 from scirep_core.data.task import Triples
 from scirep_core.data.validate import counts
 from scirep_core.kit.errors import ConfigError
@@ -134,7 +134,7 @@ def test_collections_and_what_no_task_is_made_of():
 
 def test_the_order_of_a_file_does_not_decide_the_split(tmp_path, monkeypatch):
     monkeypatch.setattr(samples.manifests, "fetch", lambda name: tmp_path)
-    rows = [{"corpus_id": i, "title": f"Paper {i}", "abstract": None, "labels": [i % 2]} for i in range(20)]
+    rows = [{"corpus_id": i, "title": f"Paper {i}", "abstract": None, "labels_text": ["AB"[i % 2]]} for i in range(20)]
     (tmp_path / "fos_labels.txt").write_text("A\nB\n")
     found = []
     for ordered in (rows, rows[::-1]):
@@ -144,8 +144,3 @@ def test_the_order_of_a_file_does_not_decide_the_split(tmp_path, monkeypatch):
     assert found[0] == found[1] and sum(map(len, found[0].values())) == 20
     assert all(in_train(task.name, one.paper_id) == (split == "train") for split, of in found[0].items() for one in of)
     refused(lambda: read_sample("sample/fso"), "did you mean 'sample/fos'", error=ConfigError)
-
-
-@needs_mirror
-def test_triplets_have_one_split(tasks):
-    refused(lambda: tasks["sample/cite_prediction"].payload.rows("test"), "no split 'test'", error=ConfigError)

@@ -18,6 +18,7 @@ from scirep_core.data.folder import folder_hash, read_folder, write_folder
 from scirep_core.data.task import TASK_TYPES, Task, Triples
 from scirep_core.data.task_json import METRICS
 from scirep_core.data.validate import counts, near_duplicates, validate
+from scirep_core.kit.errors import UnknownName
 from scirep_core.kit.records import Paper
 
 TASKS = all_tasks()
@@ -37,6 +38,7 @@ def test_what_is_written_is_read_back_and_the_card_names_every_file_once_and_its
     if isinstance(task.payload, Triples):
         assert read.payload.splits == task.payload.splits
         assert list(read.payload.rows("train")) == list(task.payload.rows("train"))
+        refused(lambda: read.payload.rows("trian"), "unknown split 'trian'; did you mean 'train'", error=UnknownName)
     else:
         assert read.payload == task.payload
         assert repr(read.payload) == repr(task.payload)  # the order of dictionaries too
@@ -81,11 +83,11 @@ DAMAGE = [  # what no line of JSON may be is tested of all lines, in test_read_s
     ("classification", "train.jsonl", 2, '{"paper_id": "p1"}', "train.jsonl:2: field 'label' is missing"),
     ("classification", "test.jsonl", 1, '{"paper_id": "p1", "label": 1.5}', "test.jsonl:1: field 'label' must be int"),
     ("classification", "test.jsonl", 1, '{"paper_id": "", "label": 1}', "test.jsonl:1: field 'paper_id' is empty"),
-    ("classification", "train.jsonl", 2, '{"paper_id": "p0", "label": 1}', "train.jsonl:2: paper_id p0 is there twice"),
+    ("classification", "train.jsonl", 2, '{"paper_id": "p0", "label": 1}', "train.jsonl:2: paper_id 'p0' is listed twice"),
     ("classification", "test.jsonl", 0, "", "test.jsonl: no rows"),
     ("classification", "test.jsonl", None, "", "test.jsonl: file not found"),
     ("classification", "papers.jsonl", 3, '{"paper_id": "p2"}', "papers.jsonl:3: field 'title' is missing"),
-    ("classification", "papers.jsonl", 3, '{"paper_id": "p0", "title": ""}', "papers.jsonl:3: paper_id p0 is there twice"),
+    ("classification", "papers.jsonl", 3, '{"paper_id": "p0", "title": ""}', "papers.jsonl:3: paper_id 'p0' is listed twice"),
     ("multi_label", "train.jsonl", 2, '{"paper_id": "p1", "label": [0, 2, 1]}', "train.jsonl:2: paper p1: a multi-hot"),
     ("multi_label", "train.jsonl", 2, '{"paper_id": "p1", "label": [0, true, 1]}', "train.jsonl:2: paper p1: a multi-hot"),
     ("multi_label", "train.jsonl", 2, '{"paper_id": "p1", "label": [0, 1]}', "train.jsonl:2: paper p1: 2 labels where 3"),
@@ -93,8 +95,8 @@ DAMAGE = [  # what no line of JSON may be is tested of all lines, in test_read_s
     ("proximity", "qrels.jsonl", 2, '{"query_id": "p0", "cand_id": "p2", "score": 0.5}', "qrels.jsonl:2: field 'score' must"),
     ("retrieval", "queries.jsonl", 1, '{"query_id": "p0", "relevant": {"x": 1}}', "queries.jsonl:1: query p0: relevant paper x"),
     ("retrieval", "queries.jsonl", 1, '{"query_id": "p0", "relevant": {"p1": -1}}', "queries.jsonl:1: query p0, paper p1: grade"),
-    ("retrieval", "queries.jsonl", 2, '{"query_id": "p0", "relevant": {}}', "queries.jsonl:2: query_id p0 is there twice"),
-    ("retrieval", "pool.jsonl", 2, '{"paper_id": "p0"}', "pool.jsonl:2: paper_id p0 is there twice"),
+    ("retrieval", "queries.jsonl", 2, '{"query_id": "p0", "relevant": {}}', "queries.jsonl:2: query_id 'p0' is listed twice"),
+    ("retrieval", "pool.jsonl", 2, '{"paper_id": "p0"}', "pool.jsonl:2: paper_id 'p0' is listed twice"),
     ("search", "queries.jsonl", 2, '{"query_id": "q2", "relevant": {}}', "queries.jsonl:2: field 'query' is missing"),
     ("label_ranking", "papers.jsonl", 1, '{"paper_id": "p0", "labels": ["L9"]}', "papers.jsonl:1: paper p0: label 'L9'"),
     ("label_ranking", "matched.jsonl", 1, '{"paper_id": "p0", "candidates": ["L9"]}', "matched.jsonl:1: paper p0: label 'L9'"),
@@ -104,7 +106,7 @@ DAMAGE = [  # what no line of JSON may be is tested of all lines, in test_read_s
     ("reviewer_matching", "reviewers.jsonl", 1, '{"r_id": "r1", "papers": []}', "reviewers.jsonl:1: reviewer r1 has no"),
     ("reviewer_matching", "qrels_soft.jsonl", 1, '{"query_id": "p0", "cand_id": "r7", "score": 1}', "reviewer r7 is not in"),
     ("author_disambiguation", "signatures.jsonl", 2, '{"signature_id": "s1"}', "signatures.jsonl:2: field 'paper_id' is"),
-    ("alternative_self", "papers.jsonl", 2, '{"paper_id": "p0"}', "papers.jsonl:2: paper_id p0 is there twice"),
+    ("alternative_self", "papers.jsonl", 2, '{"paper_id": "p0"}', "papers.jsonl:2: paper_id 'p0' is listed twice"),
     ("triplets", "train.jsonl", 2, '{"query": "p0"}', "train.jsonl:2: field 'positive' is missing"),
 ]  # fmt: skip
 

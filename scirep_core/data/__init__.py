@@ -203,19 +203,14 @@ def _write(out: Path, made: dict[str, Any], papers: int, seed: int, say: Callabl
     for name in ("csfcube", *COLLECTIONS):
         say(f"writing {name}")
         ensure(out / "published", name, papers, seed)
-    _task_folders(out, papers, seed, say)
-    sync_tree(out)
-    write_json(out / DONE, made)
-
-
-def _task_folders(out: Path, papers: int, seed: int, say: Callable[[str], None]) -> None:
     say("writing task folders")
     shutil.rmtree(out / "csfcube", ignore_errors=True)
     shutil.copytree(out / "published" / "csfcube", out / "csfcube")
     for name, spec in TASKS.items():
         if spec.type != "facets":
-            task = load_task(name, str(out / "published"))
-            folder.write_folder(task, out / name)  # type: ignore[arg-type]
+            folder.write_folder(load_task(name, str(out / "published")), out / name)  # type: ignore[arg-type]
+    sync_tree(out)
+    write_json(out / DONE, made)
 
 
 def _made(out: Path) -> dict[str, object] | None:

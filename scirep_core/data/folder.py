@@ -27,11 +27,13 @@ from typing import Any
 from scirep_core.data import task as schema
 from scirep_core.data.readers import csfcube
 from scirep_core.data.rows import SPLITS, Line, Row, by_id
+from scirep_core.data.tables import data_hash
 from scirep_core.data.task import Payload, Task, TaskType
-from scirep_core.data.task_json import METRICS, PLAIN, TaskConfig, format_of, read_config
+from scirep_core.data.task_json import METRICS, TaskConfig, format_of, read_config
+from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
-from scirep_core.kit.store import WHOLE, atomic, sampled_hash, stable_hash, write_bytes, write_json, write_text
+from scirep_core.kit.store import WHOLE, atomic, write_bytes, write_json, write_text
 
 _ENCODE = json.JSONEncoder(allow_nan=False).encode  # made once: json.dumps would make one a row
 
@@ -72,8 +74,7 @@ def read_folder(path: Path) -> Task | csfcube.FacetCollection:
 
 def folder_hash(path: Path) -> str:
     """Return a content hash of a folder's data files and its task.json, each by `sampled_hash`."""
-    names = sorted(p for p in path.iterdir() if p.suffix in (".jsonl", ".npz") or p.name == "task.json")
-    return stable_hash({p.name: sampled_hash(p) for p in names})
+    return data_hash(path, (p for p in path.iterdir() if p.suffix in (".jsonl", ".npz") or p.name == "task.json"))
 
 
 # -------------------------------------------------------------------------------------------------------- reading
@@ -147,7 +148,7 @@ def _config_of(task: Task) -> Row:
     plain = TaskConfig(task.name, task.version, task.type, text_query=bool(row.get("text_query")))
     if task.format != format_of(plain):
         row["format"] = task.format
-    if task.fields != PLAIN:
+    if task.fields != FIELDS:
         row["fields"] = list(task.fields)
     return row | {key: getattr(task, key) for key in ("related", "notes") if getattr(task, key)}
 

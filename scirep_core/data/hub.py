@@ -19,6 +19,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -137,40 +138,33 @@ def _raw(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[str,
 def _columns(path: Path) -> list[str] | None:
     form = _form(path)
     if form == "parquet":
-        from pyarrow import parquet
-
-        with _NamingErrors(path), parquet.ParquetFile(path) as file:
+        with _opened(path) as (file, _):
             return list(file.schema_arrow.names)
     if form == "csv":
         return next(csv_rows(path), (1, []))[1]
     return next((list(row) for _, row in _raw(path, {})), None)
 
 
-class _NamingErrors:
-    """Turns whatever pyarrow raises into a DataError that names the file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.line = path, 0
-
-    def __enter__(self) -> _NamingErrors:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        from pyarrow import ArrowException
-
-        if isinstance(error, ArrowException | OSError):
-            reason = str(error).partition("\n")[0].rstrip(".")
-            raise DataError(self.path, self.line or None, f"not a whole parquet file ({reason:.200})", _AGAIN) from None
-
-
 _AGAIN = "Fetch the file again"
 
 
-def _parquet(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[str, Any]]]:
-    from pyarrow import parquet
+@contextmanager
+def _opened(path: Path, **options: Any) -> Iterator[tuple[Any, Line]]:
+    """Yield a parquet file and the row that was reached, which whatever pyarrow raises names."""
+    from pyarrow import ArrowException, parquet
 
+    reached = Line({}, path, 0)
+    try:
+        with parquet.ParquetFile(path, **options) as file:
+            yield file, reached
+    except (ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise DataError(path, reached.line or None, f"not a whole parquet file ({reason:.200})", _AGAIN) from None
+
+
+def _parquet(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[str, Any]]]:
     # buffered, not pre-buffered: else it would hold a whole row group, which some files make as large as the split
-    with _NamingErrors(path) as where, parquet.ParquetFile(path, pre_buffer=False, buffer_size=_CHUNK) as file:
+    with _opened(path, pre_buffer=False, buffer_size=_CHUNK) as (file, reached):
         columns = [name for name in file.schema_arrow.names if name in kinds]
         for batch in file.iter_batches(BATCH, columns=columns):
             try:
@@ -182,10 +176,10 @@ def _parquet(path: Path, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, dict[
                         batch.slice(i, 1).to_pylist()
                     except UnicodeDecodeError as error:
                         reason = f"not UTF-8 at byte {error.start} of a text"
-                        raise DataError(path, where.line + i + 1, reason, _AGAIN) from None
+                        raise DataError(path, reached.line + i + 1, reason, _AGAIN) from None
             for row in decoded:
-                where.line += 1
-                yield where.line, row
+                reached.line += 1
+                yield reached.line, row
 
 
 def _list(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

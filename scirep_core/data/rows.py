@@ -5,7 +5,7 @@ Every reader here streams, and raises DataError naming file and line of what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args
@@ -153,30 +153,34 @@ def to_id(value: object, path: Path, line: int | None) -> str:
     return text
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, Line]]:
-    """Yield (line, object) of a JSON lines file, gzipped or not; a file without a single row is an error."""
+def json_lines(path: Path) -> Iterator[Line]:
+    """Yield the objects of a JSON lines file, gzipped or not; a file without a single row is an error."""
     line = 0
     for line, row in read_jsonl(path):
-        yield line, Line(row, path, line)
+        yield Line(row, path, line)
     if not line:
         raise DataError(path, None, "no rows in the file", "Write one JSON object a line, or fetch the file again")
 
 
+def once(rows: Iterable[tuple[str, Line]], what: str) -> Iterator[tuple[str, Line]]:
+    """Yield (id, row) as they come. Raises DataError for an id that was there before, which names both places."""
+    seen: dict[str, str] = {}
+    for key, row in rows:
+        if key in seen:
+            raise row.wrong(f"{what} {key!r} is listed twice (first at {seen[key]})", "Keep one row per id")
+        seen[key] = f"{row.path.name}:{row.line}"
+        yield key, row
+
+
 def by_id(path: Path, name: str) -> Iterator[tuple[str, Line]]:
     """Yield (id, object) of a file in which an id, the field `name`, is there once."""
-    seen: dict[str, int] = {}
-    for line, row in json_lines(path):
-        key = row.key(name)
-        if key in seen:
-            raise row.wrong(f"{name} {key} is there twice (first in line {seen[key]})", "Keep one row per id")
-        seen[key] = line
-        yield key, row
+    return once(((row.key(name), row) for row in json_lines(path)), name)
 
 
 def qrels_in(path: Path) -> tuple[Qrel, ...]:
     """Return the judged candidates of a file."""
     rows = []
-    for _, row in json_lines(path):
+    for row in json_lines(path):
         query, candidate = row.key("query_id"), row.key("cand_id")
         score = row.grade(row.value("score", int), f"{query}, {candidate}")
         rows.append(Qrel(query, candidate, score, row.option("group")))

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS, TaskSpec
 from scirep_core.data.readers import mdcr, scimult, scirepeval
-from scirep_core.kit.errors import CacheError, ConfigError, DataError
+from scirep_core.data.tables import data_hash
+from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.records import read_object
-from scirep_core.kit.store import home, sha256_file, stable_hash, sync_tree, write_json
+from scirep_core.kit.store import held, home, sha256_file, sync_tree, write_json, writing
 
 if TYPE_CHECKING:
     from scirep_core.data.literature import Literature
@@ -46,8 +47,7 @@ def generator_version() -> str:
     from scirep_core.data import literature
 
     package = Path(literature.__file__).parent
-    files = sorted(p for p in package.rglob("*") if p.suffix in (".py", ".json"))
-    return stable_hash({p.relative_to(package).as_posix(): sha256_file(p) for p in files})[:12]
+    return data_hash(package, (p for p in package.rglob("*") if p.suffix in (".py", ".json")))[:12]
 
 
 def check_size(papers: int, seed: int = 0) -> None:
@@ -75,25 +75,17 @@ def sealed(root: Path, collection: str, write: Callable[[], Iterable[Path]]) -> 
 
     Raises CacheError where the folder cannot be written.
     """
-    from filelock import FileLock  # names are read without it
-
     if sound(root, collection):
         return root
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with FileLock(root / f".{collection}.lock"):
-            if not sound(root, collection):
-                seal = seal_of(root, collection)
-                seal.unlink(missing_ok=True)
-                for folder in _folders(collection):
-                    shutil.rmtree(root / folder, ignore_errors=True)
-                files = sorted(write())
-                sync_tree(root, files)  # other collections may be written beside this one
-                listed = {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in files}
-                write_json(seal, listed)
-    except OSError as error:
-        remedy = "Free space, fix permissions, or point SCIREP_HOME elsewhere"
-        raise CacheError(f"{root}: cannot write ({error.strerror})", remedy) from error
+    with writing(root), held(root / f".{collection}.lock"):
+        if not sound(root, collection):
+            seal = seal_of(root, collection)
+            seal.unlink(missing_ok=True)
+            for folder in _folders(collection):
+                shutil.rmtree(root / folder, ignore_errors=True)
+            files = sorted(write())
+            sync_tree(root, files)  # other collections may be written beside this one
+            write_json(seal, {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in files})
     return root
 
 
@@ -139,13 +131,6 @@ def sound(root: Path, collection: str) -> bool:
 
 def _folders(collection: str) -> tuple[str, ...]:
     return FOLDERS.get(collection, (collection,))
-
-
-def real_root(spec: TaskSpec) -> Path:
-    """Fetch what a task needs of its real collection; return the folder that holds the collections."""
-    for manifest, parts in real_parts(spec).items():
-        folder = manifests.fetch(manifest, parts=parts)
-    return folder.parent
 
 
 def real_parts(spec: TaskSpec) -> dict[str, tuple[str, ...]]:
@@ -217,7 +202,9 @@ def root_of(name: str, source: str, papers: int, seed: int) -> Path:
     """Return the folder below which the files of task `name` lie, fetched or written first if need be."""
     spec = TASKS[name]
     if source == "real":
-        return real_root(spec)
+        for manifest, parts in real_parts(spec).items():
+            folder = manifests.fetch(manifest, parts=parts)
+        return folder.parent
     if source == "embedded":
         return ensure(embedded_root(papers, seed), spec.reader, papers, seed)
     folder = Path(source).expanduser()

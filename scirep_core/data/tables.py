@@ -1,4 +1,4 @@
-"""What readers share: JSON lines (gzipped or not), tab-separated rows, ids, data hashes, what a reader found.
+"""What readers share: files of papers, tab-separated rows, data hashes, what a reader found.
 
 Files come from many hands (cloud-drive archives, BEIR, TREC, our own generator), so every reader here streams, checks
 as it goes, and names file and line of what is wrong. An id is a non-empty text or a whole number; white space inside
@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from scirep_core.data.rows import Line
-from scirep_core.data.rows import json_lines as json_lines
-from scirep_core.data.rows import to_id as to_id
+from scirep_core.data.rows import Line, json_lines, once
 from scirep_core.data.task import Payload
 from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
@@ -75,44 +73,27 @@ def split_lines(path: Path, separator: str | None = "\t") -> Iterator[tuple[int,
         raise DataError(path, None, "the file is empty", "Fetch the file again")
 
 
-class Lines(dict[str, int]):
-    """Ids seen so far, each with its line."""
+def records_in(path: Path, key: str, what: str = "") -> Iterator[tuple[str, Line]]:
+    """Yield (id, row) of JSON lines with an id in the field `key`. Raises DataError for an id twice.
 
-    def add(self, key: str, path: Path, line: int, what: str = "id") -> None:
-        """Remember an id. Raises DataError where it was there before, naming both lines."""
-        if key in self:
-            raise DataError(path, line, f"{what} {key!r} is listed twice (first on line {self[key]})")
-        self[key] = line
+    Args:
+        key: paper, patient, article, paper_id.
+        what: what an error calls one of them, `key` where not given.
+    """
+    return once(((row.id(key), row) for row in json_lines(path)), what or key)
 
 
 def papers_in(
-    path: Path, key: str = "paper", abstract: str = "abstract", what: str = "", seen: Lines | None = None
+    path: Path, key: str = "paper", abstract: str = "abstract", what: str = ""
 ) -> Iterator[tuple[Paper, Line]]:
-    """Yield (paper, row) of a file of papers. Raises DataError for an id twice.
-
-    Args:
-        path: JSON lines with `key`, `title` and `abstract` under these names.
-        key: the field with the id: paper, patient, article, paper_id.
-        abstract: the field with the abstract; BEIR calls it `text`.
-        what: what an error calls one of them, `key` where not given.
-        seen: filled with the ids, for a caller who looks for them.
-    """
-    seen = Lines() if seen is None else seen
-    for line, row in json_lines(path):
-        paper = Paper(row.id(key), row.text("title"), row.text(abstract))
-        seen.add(paper.paper_id, path, line, what or key)
-        yield paper, row
+    """Yield (paper, row) of `records_in` that have `title` and, under the name `abstract`, an abstract; BEIR calls it `text`."""
+    for paper_id, row in records_in(path, key, what):
+        yield Paper(paper_id, row.text("title"), row.text(abstract)), row
 
 
-def stream(*files: tuple[Path, str, str]) -> Callable[[], Iterator[Paper]]:
-    """Return a function that opens (path, id field, abstract field) files anew and yields their papers."""
-
-    def texts() -> Iterator[Paper]:
-        for path, key, abstract in files:
-            for _, row in json_lines(path):
-                yield Paper(row.id(key), row.text("title"), row.text(abstract))
-
-    return texts
+def stream(path: Path, key: str = "paper", abstract: str = "abstract") -> Callable[[], Iterator[Paper]]:
+    """Return a function that opens a file of papers anew and yields them; that ids are there once was seen before."""
+    return lambda: (Paper(row.id(key), row.text("title"), row.text(abstract)) for row in json_lines(path))
 
 
 def counted(count: int, text: str) -> str:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,7 +45,7 @@ from scirep_core.data.rows import Qrel as Qrel
 from scirep_core.data.rows import Signature as Signature
 from scirep_core.data.rows import TaskType as TaskType
 from scirep_core.data.rows import Triple as Triple
-from scirep_core.kit.errors import DataError, nearest
+from scirep_core.kit.errors import DataError, look_up, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import WHOLE, stable_hash
@@ -348,6 +348,11 @@ class Triples:
     rows: Callable[[str], Iterator[Triple]]
     splits: tuple[str, ...] = ("train",)
 
+    @classmethod
+    def of(cls, splits: Mapping[str, Callable[[], Iterator[Triple]]]) -> Triples:
+        """Return the rows of each split, read anew whenever they are asked for; `rows` raises UnknownName for another split."""
+        return cls(lambda split: look_up("split", split, splits)(), tuple(splits))
+
     def ids(self) -> Ids:
         def keys(wanted: Callable[[Triple], Iterable[str]]) -> Iterator[str]:
             return (key for split in self.splits for row in self.rows(split) for key in wanted(row) if key)
@@ -368,18 +373,18 @@ class Triples:
     def read(cls, folder: Path, config: TaskConfig) -> Triples:
         splits = tuple(s for s in SPLITS if s == "train" or (folder / f"{s}.jsonl").is_file())
 
-        def rows(split: str) -> Iterator[Triple]:
-            for _, row in json_lines(folder / f"{split}.jsonl"):
+        def rows(path: Path) -> Iterator[Triple]:
+            for row in json_lines(path):
                 negative = row.key("negative") if row.get("negative", "") != "" else ""
                 yield Triple(row.key("query"), row.key("positive"), negative)
 
-        for split in splits:
-            path = folder / f"{split}.jsonl"
+        files = {split: folder / f"{split}.jsonl" for split in splits}
+        for path in files.values():
             small = path.is_file() and path.stat().st_size <= WHOLE
-            for _ in rows(split):
+            for _ in rows(path):
                 if not small:
                     break
-        return cls(rows, splits)
+        return cls.of({split: partial(rows, path) for split, path in files.items()})
 
     def files(self, queries: Mapping[str, str]) -> Files:
         for split in self.splits:

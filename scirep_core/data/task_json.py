@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from scirep_core.data.rows import TASK_TYPES, FewShot
+from scirep_core.data.text import FIELDS as PLAIN
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.formats import FORMATS, SIMILARITIES, Format
 from scirep_core.kit.records import field as check_field
@@ -36,8 +37,6 @@ METRICS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Metrics of a type where task.json names none."""
 FIELDS = ("title", "abstract", "venue", "year")
-PLAIN = FIELDS[:2]
-"""Fields of a text where task.json names none."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from scirep_core.data.open import pairs
@@ -112,7 +113,7 @@ def triplets(name: str, of: Callable[[str, Part], Iterable[Triple]]) -> Made:
 def _triples(
     rows: Mapping[str, Sequence[Triple]], papers: Sequence[Paper], queries: Mapping[str, str] | None = None
 ) -> Made:
-    return Made(Triples(lambda split: iter(rows[split]), tuple(rows)), papers, queries or {})
+    return Made(Triples.of({split: partial(iter, of) for split, of in rows.items()}), papers, queries or {})
 
 
 def cite_triplets(corpus: str, part: Part) -> Iterable[Triple]:

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.rows import json_lines, to_id
-from scirep_core.data.tables import Found, Lines, counted, folder_of, papers_in, split_lines, stream
+from scirep_core.data.rows import to_id
+from scirep_core.data.tables import Found, counted, folder_of, papers_in, records_in, split_lines, stream
 from scirep_core.data.task import Pooled, Qrel
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import whole
@@ -73,13 +73,11 @@ def qrels(path: Path) -> Iterator[tuple[int, Qrel]]:
 
 def read_queries(path: Path) -> dict[str, str]:
     """Return query id -> text of a `queries.jsonl`. Raises DataError for an id twice or an empty text."""
-    lines, queries = Lines(), {}
-    for line, row in json_lines(path):
-        key, text = row.id("_id"), row.value("text")
-        lines.add(key, path, line, "query")
-        if not text.strip():
+    queries: dict[str, str] = {}
+    for key, row in records_in(path, "_id", "query"):
+        queries[key] = row.value("text")
+        if not queries[key].strip():
             raise row.wrong(f"query {key} has no text")
-        queries[key] = text
     return queries
 
 
@@ -113,14 +111,13 @@ def collection(corpus: Path | None, queries: Path, judgements: Sequence[Path], k
     for (query, _), (path, line) in places.items():
         if query not in texts:
             raise DataError(path, line, f"query {query} is not in {queries.name}", "Fetch both files of one version")
-    pool = Lines()
     if corpus is not None:
-        for _ in papers_in(corpus, "_id", "text", "document", pool):
-            pass
+        pool = {paper.paper_id: row.line for paper, row in papers_in(corpus, "_id", "text", "document")}
         for (_, document), (path, line) in places.items():
             if document not in pool:
                 raise DataError(path, line, f"document {document} is not in {corpus.name}", "Fetch both of one version")
     else:
+        pool = {}
         for (_, document), (_, line) in places.items():
             pool.setdefault(document, line)
     for query in relevant:
@@ -136,4 +133,4 @@ def collection(corpus: Path | None, queries: Path, judgements: Sequence[Path], k
     files = [queries, *judgements] + ([corpus] if corpus else [])
     payload = Pooled(relevant, tuple(pool), keep_self, text_query=True)
     query_texts = {query: texts[query] for query in relevant}
-    return Found(payload, stream((corpus, "_id", "text")) if corpus else tuple, files, notes, query_texts)
+    return Found(payload, stream(corpus, "_id", "text") if corpus else tuple, files, notes, query_texts)

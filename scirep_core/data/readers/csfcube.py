@@ -21,21 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.rows import Line, by_id
+from scirep_core.data.tables import data_hash
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
-from scirep_core.kit.records import (
-    Judgement,
-    Paper,
-    Query,
-    field,
-    grouped,
-    raw_lines,
-    read_csv,
-    read_jsonl,
-    read_object,
-    whole,
-)
-from scirep_core.kit.store import sha256_file, stable_hash
+from scirep_core.kit.records import Judgement, Paper, Query, field, grouped, raw_lines, read_csv, read_object, whole
 
 ABSTRACTS = "abstracts-csfcube-preds.jsonl"
 READABLE = "readable_annotations"
@@ -146,7 +136,7 @@ def folder_hash(folder: Path) -> str:
     """Return a content hash of the files a collection is read from: equal data, equal hash, on any machine."""
     names = [ABSTRACTS, POOL, SPLITS, QUERIES, "oracle.json", *(GOLD.format(facet=facet) for facet in FACETS)]
     files = [folder / name for name in names] + sorted((folder / READABLE).glob("*.txt"))
-    return stable_hash({str(f.relative_to(folder)): sha256_file(f) for f in files if f.is_file()})
+    return data_hash(folder, (file for file in files if file.is_file()))
 
 
 def _gold(folder: Path) -> Iterator[tuple[Query, tuple[Judgement, ...]]]:
@@ -253,24 +243,20 @@ def _oracle(path: Path, judgements: dict[Query, tuple[Judgement, ...]]) -> dict[
 
 def _papers_from_jsonl(path: Path) -> dict[str, Paper]:
     papers: dict[str, Paper] = {}
-    for line, row in read_jsonl(path):
-        paper_id = field(row, "paper_id", str, path, line)
-        if paper_id in papers:
-            raise DataError(path, line, f"paper {paper_id} is listed twice")
-        sentences = field(row, "abstract", list, path, line)
-        labels = field(row, "pred_labels", list, path, line)
+    for paper_id, row in by_id(path, "paper_id"):
+        sentences, labels = row.value("abstract", list), row.value("pred_labels", list)
         if len(sentences) != len(labels):
-            raise DataError(path, line, f"paper {paper_id}: {len(sentences)} sentences but {len(labels)} labels")
+            raise row.wrong(f"paper {paper_id}: {len(sentences)} sentences but {len(labels)} labels")
         for label in labels:
-            _check_label(label, path, line)
+            _check_label(label, row)
         year = (row.get("metadata") or {}).get("year")
-        papers[paper_id] = _paper(paper_id, field(row, "title", str, path, line), year, sentences, labels)
+        papers[paper_id] = _paper(paper_id, row.value("title"), year, sentences, labels)
     return papers
 
 
-def _check_label(label: str, path: Path, line: int) -> None:
+def _check_label(label: str, row: Line) -> None:
     if label not in SENTENCE_LABELS:
-        raise DataError(path, line, f"label {label!r} is not one of {', '.join(SENTENCE_LABELS)}")
+        raise row.wrong(f"label {label!r} is not one of {', '.join(SENTENCE_LABELS)}")
 
 
 def _paper(paper_id: str, title: str, year: int | None, sentences: list[str], labels: list[str]) -> Paper:
@@ -315,7 +301,7 @@ def _readable_blocks(path: Path) -> Iterator[tuple[int, Paper]]:
             continue
         sentence = _SENTENCE.fullmatch(line.removeprefix("ABSTRACT: "))
         if sentence and paper_id and title is not None:
-            _check_label(sentence["label"], path, number)
+            _check_label(sentence["label"], Line({}, path, number))
             sentences.append(sentence["text"])
             labels.append(sentence["label"])
         elif line.strip() and not line.startswith(("adju relevance: ", "difference: ", "sources: ")):

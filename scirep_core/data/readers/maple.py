@@ -36,8 +36,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from scirep_core.data.readers.scimult import SEP
-from scirep_core.data.rows import json_lines, to_id
-from scirep_core.data.tables import Lines, split_lines
+from scirep_core.data.rows import Line, once, to_id
+from scirep_core.data.tables import records_in, split_lines
 from scirep_core.kit.errors import ConfigError, DataError, check_name, nearest
 from scirep_core.kit.records import Paper, whole
 from scirep_core.kit.store import stable_hash
@@ -64,14 +64,12 @@ def papers(folder: Path) -> Iterator[MaplePaper]:
 
 def numbered(path: Path) -> Iterator[tuple[int, MaplePaper]]:
     """Yield (line, paper) of a papers.json; see `papers`."""
-    lines = Lines()
-    for line, row in json_lines(path):
-        key, year = row.id("paper"), row.value("year", (int, str))
-        year = whole(year, "year", path, line) if isinstance(year, str) else year
-        lines.add(key, path, line, "paper")
+    for key, row in records_in(path, "paper"):
+        year = row.value("year", (int, str))
+        year = whole(year, "year", path, row.line) if isinstance(year, str) else year
         title, abstract, venue = (row.text(name) for name in ("title_raw", "abstract_raw", "venue"))
         lists = (row.ids(name) for name in ("label", "author", "reference"))
-        yield line, MaplePaper(Paper(key, title, abstract, year, venue=venue), *lists)
+        yield row.line, MaplePaper(Paper(key, title, abstract, year, venue=venue), *lists)
 
 
 def labels(path: Path) -> dict[str, str]:
@@ -79,14 +77,15 @@ def labels(path: Path) -> dict[str, str]:
 
     Raises DataError for a row without a name, an id twice.
     """
-    lines, names = Lines(), {}
-    for line, cells in split_lines(path):
-        if len(cells) < 2 or not cells[1].strip():
-            raise DataError(path, line, f"a label needs an id and a name, found {len(cells)} cells", "Cells: id, name")
-        key = to_id(cells[0], path, line)
-        lines.add(key, path, line, "label")
-        names[key] = cells[1]
-    return names
+
+    def named() -> Iterator[tuple[str, Line]]:
+        for line, cells in split_lines(path):
+            row = Line(dict(zip(("id", "name"), cells, strict=False)), path, line)
+            if not row.get("name", "").strip():
+                raise row.wrong(f"a label needs an id and a name, found {len(cells)} cells", "Cells: id, name")
+            yield to_id(cells[0], path, line), row
+
+    return {key: row["name"] for key, row in once(named(), "label")}
 
 
 def wanted(paper: MaplePaper, split: Split) -> bool:

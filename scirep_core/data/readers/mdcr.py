@@ -24,6 +24,7 @@ from typing import Any
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TaskSpec
+from scirep_core.data.rows import once
 from scirep_core.data.tables import Found
 from scirep_core.data.task import Judged, Qrel
 from scirep_core.kit.errors import DataError, nearest
@@ -91,10 +92,6 @@ _COLUMNS: dict[str, hub.Kind] = {
 
 
 def _texts(files: list[Path]) -> Iterator[Paper]:
-    seen: set[str] = set()
-    for found in hub.rows(files, _COLUMNS) if files else ():
-        paper_id = str(found["paper_id"])
-        if paper_id in seen:
-            raise found.wrong(f"paper {paper_id!r} is listed twice", "Keep one")
-        seen.add(paper_id)
-        yield Paper(paper_id, found["title"] or "", found["abstract"] or "")
+    rows = hub.rows(files, _COLUMNS) if files else ()
+    for paper_id, row in once(((str(row["paper_id"]), row) for row in rows), "paper"):
+        yield Paper(paper_id, row["title"] or "", row["abstract"] or "")

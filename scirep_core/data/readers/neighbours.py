@@ -12,8 +12,7 @@ from pathlib import Path
 from types import NoneType
 
 from scirep_core.data.inventory import TaskSpec
-from scirep_core.data.rows import json_lines
-from scirep_core.data.tables import Found, Lines, counted, first_of, folder_of
+from scirep_core.data.tables import Found, counted, first_of, folder_of, records_in
 from scirep_core.data.task import Collection
 from scirep_core.kit.records import Paper
 
@@ -26,27 +25,21 @@ def read(spec: TaskSpec, root: Path) -> Found:
     """
     folder = folder_of(root, spec.manifest)
     path = first_of(folder / f"{spec.config}.jsonl.gz", folder / f"{spec.config}.jsonl")
-    lines, bare, texts = Lines(), 0, set()
-    for line, paper in numbered(path):
-        lines.add(paper.paper_id, path, line, "paper")
+    ids, bare, texts = list[str](), 0, set()
+    for paper in papers(path):
+        ids.append(paper.paper_id)
         bare += not paper.abstract.strip()
         texts.add(hash((paper.title, paper.abstract)))
     again = "papers repeat another's title and abstract: only one of a pair can come first"
-    notes = (counted(bare, "papers without an abstract"), counted(len(lines) - len(texts), again))
-    return Found(Collection(tuple(lines)), lambda: papers(path), (path,), notes, similarity="cosine")
+    notes = (counted(bare, "papers without an abstract"), counted(len(ids) - len(texts), again))
+    return Found(Collection(tuple(ids)), lambda: papers(path), (path,), notes, similarity="cosine")
 
 
 def papers(path: Path) -> Iterator[Paper]:
-    """Yield the papers of a collection, streamed."""
-    for _, paper in numbered(path):
-        yield paper
-
-
-def numbered(path: Path) -> Iterator[tuple[int, Paper]]:
-    """Yield (line, paper) of a collection. Raises DataError for one without a title."""
-    for line, row in json_lines(path):
-        key, title = row.id("paper_id"), row.value("title")
+    """Yield the papers of a collection, streamed. Raises DataError for an id twice, or a paper without a title."""
+    for key, row in records_in(path, "paper_id", "paper"):
+        title = row.value("title")
         if not title.strip():
             raise row.wrong(f"paper {key} has no title", "Its title is the query: leave the paper out")
         abstract, venue = (row.option(name, (str, NoneType)) or "" for name in ("abstract", "venue"))
-        yield line, Paper(key, title, abstract, row.option("year", (int, NoneType), None), venue=venue)
+        yield Paper(key, title, abstract, row.option("year", (int, NoneType), None), venue=venue)

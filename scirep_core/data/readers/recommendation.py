@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.rows import Line, to_id
-from scirep_core.data.tables import Found, Lines, counted, first_of, papers_in, stream
+from scirep_core.data.tables import Found, counted, first_of, papers_in, stream
 from scirep_core.data.task import Judged, Qrel
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import read_csv
@@ -93,19 +93,18 @@ def _study(path: Path) -> Found:
     payload, texts = Judged(tuple(row for _, row in judged)), path.parent / PAPERS
     if not texts.is_file():
         return Found(payload, tuple, (path,), (*notes, "ids only: no texts"))
-    lines = Lines()
-    for _ in papers_in(texts, "paper_id", what="paper", seen=lines):
-        pass
+    there = {paper.paper_id for paper, _ in papers_in(texts, "paper_id", what="paper")}
     for line, rating in judged:
         for key in rating[:2]:
-            if key not in lines:
+            if key not in there:
                 raise DataError(path, line, f"paper {key} is not in {PAPERS}", "Add it, or take its rows out")
-    return Found(payload, stream((texts, "paper_id", "abstract")), (path, texts), notes)
+    return Found(payload, stream(texts, "paper_id"), (path, texts), notes)
 
 
 def _released(path: Path) -> Found:
-    lines, judged, halves = Lines(), [], 0
-    for paper, row in papers_in(path, seen=lines):
+    there, judged, halves = set[str](), [], 0
+    for paper, row in papers_in(path):
+        there.add(paper.paper_id)
         scores = Line(row.value("score", dict), path, row.line)
         for cand in scores:
             score = scores.value(cand, (int, float))
@@ -113,12 +112,12 @@ def _released(path: Path) -> Found:
             halves += score != grade(score)
             judged.append((row, Qrel(paper.paper_id, to_id(cand, path, row.line), grade(score))))
     for row, rated in judged:
-        if rated.cand_id not in lines:
+        if rated.cand_id not in there:
             raise row.wrong(f"candidate {rated.cand_id} of {rated.query_id} is no paper of this file")
     if not judged:
         raise DataError(path, None, "no paper has a score", "Fetch the file again")
     notes = (counted(halves, "half-point scores rounded up"),)
-    return Found(Judged(tuple(row for _, row in judged)), stream((path, "paper", "abstract")), (path,), notes)
+    return Found(Judged(tuple(row for _, row in judged)), stream(path), (path,), notes)
 
 
 def _number(text: str, column: str, path: Path, line: int) -> float | None:

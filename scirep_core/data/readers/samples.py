@@ -24,15 +24,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from scirep_core.data import manifests
 from scirep_core.data.inventory import TASKS, TaskSpec
-from scirep_core.data.readers import beir, neighbours, s2and
-from scirep_core.data.rows import classes
-from scirep_core.data.tables import Found, counted, json_lines
+from scirep_core.data.readers import beir, neighbours, s2and, scirepeval
+from scirep_core.data.rows import classes, json_lines
+from scirep_core.data.tables import Found, counted
 from scirep_core.data.task import (  # fmt: skip
     Collection,
     Example,
@@ -45,7 +45,7 @@ from scirep_core.data.task import (  # fmt: skip
     Triple,
     Triples,
 )
-from scirep_core.kit.errors import ConfigError, look_up
+from scirep_core.kit.errors import look_up
 from scirep_core.kit.records import Paper, read_csv, read_json
 from scirep_core.kit.store import sha256_bytes
 
@@ -89,7 +89,7 @@ def in_train(name: str, paper_id: str) -> bool:
 # --- SciRepEval's training samples ------------------------------------------------------------------------------------
 
 
-def _paper(row: Row, key: str = "corpus_id") -> Paper:
+def _paper(row: Row, key: str) -> Paper:
     return Paper(str(row[key]), row["title"] or "", row["abstract"] or "")
 
 
@@ -112,78 +112,56 @@ def _labelled(
     return payload, papers, left_out
 
 
-def _fos(name: str, spec: TaskSpec, folder: Path) -> Found:
-    path, listed = folder / "fos_small.json", folder / "fos_labels.txt"
-    names = tuple(listed.read_text(encoding="utf-8").splitlines())
-    rows = ((_paper(row), tuple(int(x in row["labels"]) for x in range(len(names)))) for row in read_json(path))
-    payload, papers, _ = _labelled(name, spec, rows, names)
-    trained = {x for example in payload.splits["train"] for x in classes(example.label)}
-    notes = (
-        "split 60/40 by hash",
-        counted(sum(not paper.abstract for paper in papers), "papers without an abstract"),
-        counted(len(names) - len(trained), "of the fields never trained"),
-    )
-    return Found(payload, lambda: papers, (path, listed), notes)
+def _classes(file: str, listed: str, what: str) -> Callable[[str, TaskSpec, Path], Found]:
+    """Return a reader of papers with one or several of the classes that a file lists."""
+
+    def read(name: str, spec: TaskSpec, folder: Path) -> Found:
+        path = folder / file
+        names = tuple((folder / listed).read_text(encoding="utf-8").splitlines())
+
+        def label(target: str | tuple[str, ...] | float) -> Label:
+            return tuple(int(one in target) for one in names) if isinstance(target, tuple) else names.index(str(target))
+
+        rows = ((row.paper, label(row.target)) for row in scirepeval._examples((path,), spec.config))
+        payload, papers, _ = _labelled(name, spec, rows, names)
+        trained = {x for example in payload.splits["train"] for x in classes(example.label)}
+        notes = (
+            "split 60/40 by hash",
+            counted(sum(not paper.abstract for paper in papers), "papers without an abstract"),
+            counted(len(names) - len(trained), f"of the {what} never trained"),
+        )
+        return Found(payload, lambda: papers, (path, folder / listed), notes)
+
+    return read
 
 
-def _mesh(name: str, spec: TaskSpec, folder: Path) -> Found:
-    path, listed = folder / "mesh_small.json", folder / "mesh_descriptors.txt"
-    names = tuple(listed.read_text(encoding="utf-8").splitlines())
-    rows = ((_paper(row), names.index(row["descriptor"])) for row in read_json(path))
-    payload, papers, _ = _labelled(name, spec, rows, names)
-    return Found(payload, lambda: papers, (path, listed), ("split 60/40 by hash", _unseen(payload, "descriptors")))
+def _judged(file: str, note: str) -> Callable[[str, TaskSpec, Path], Found]:
+    """Return a reader of queries with candidates. Of a session nothing else is read: `session_id` and `user_id` go nowhere."""
 
+    def read(name: str, spec: TaskSpec, folder: Path) -> Found:
+        path = folder / file
+        rows, papers, queries = [], dict[str, Paper](), dict[str, str]()
+        for number, (query, candidates, scores) in enumerate(scirepeval._ranked((path,), spec.text_query), start=1):
+            key = f"query-{number}" if spec.text_query else query.paper_id
+            if spec.text_query:
+                queries[key] = query.title
+            for paper in candidates if spec.text_query else (query, *candidates):
+                papers.setdefault(paper.paper_id, paper)
+            rows += [Qrel(key, paper.paper_id, score) for paper, score in zip(candidates, scores, strict=True)]
+        payload, notes = Judged(tuple(rows), spec.text_query), (f"training queries, used for testing{note}",)
+        return Found(payload, papers.values, (path,), notes, queries, fields=scirepeval.fields_of(spec))
 
-def _unseen(payload: Labelled, what: str) -> str:
-    trained = {example.label for example in payload.splits["train"]}
-    return counted(
-        len({e.label for e in payload.splits["test"]} - trained), f"of the {what} in the test split never trained"
-    )
-
-
-def _same_author(name: str, spec: TaskSpec, folder: Path) -> Found:
-    path = folder / "s2and_small.json"
-    rows, papers = [], dict[str, Paper]()
-    for row in read_json(path):
-        query = _paper(row["query"])
-        papers.setdefault(query.paper_id, query)
-        for one in row["candidates"]:
-            paper = _paper(one)
-            papers.setdefault(paper.paper_id, paper)
-            rows.append(Qrel(query.paper_id, paper.paper_id, one["score"]))
-    return Found(Judged(tuple(rows)), papers.values, (path,), ("training queries, used for testing",))
-
-
-def _search(name: str, spec: TaskSpec, folder: Path) -> Found:
-    """Of a session only query, candidates and clicks are read: `session_id` and `user_id` go nowhere."""
-    path = folder / "search_small.jsonl"
-    rows, papers, queries = [], dict[str, Paper](), dict[str, str]()
-    for line, row in json_lines(path):
-        queries[f"query-{line}"] = row["query"]
-        for one in row["candidates"]:
-            year = int(one["year"]) if one["year"] else None  # "" and 0 stand for unknown
-            paper = _paper(one)._replace(year=year, venue=one["venue"] or "")
-            papers.setdefault(paper.paper_id, paper)
-            rows.append(Qrel(f"query-{line}", paper.paper_id, one["score"]))
-    notes = ("training queries, used for testing; grades are clicks",)
-    return Found(
-        Judged(tuple(rows), True), papers.values, (path,), notes, queries, fields=("title", "abstract", "venue", "year")
-    )
+    return read
 
 
 def _cite_prediction(name: str, spec: TaskSpec, folder: Path) -> Found:
     path = folder / "specter_small.json"
     of_rows = [[_paper(row[part], "sha") for part in ("query", "pos", "neg")] for row in read_json(path)]
     papers = {paper.paper_id: paper for triple in of_rows for paper in triple}
-
-    def rows(split: str) -> Iterator[Triple]:
-        if split != "train":
-            raise ConfigError(f"{name} has no split {split!r}; Valid: train")
-        return (Triple(*(paper.paper_id for paper in triple)) for triple in of_rows)
-
+    rows = [Triple(*(paper.paper_id for paper in triple)) for triple in of_rows]
     bare = sum(not paper.abstract for triple in of_rows for paper in triple)
     notes = (counted(bare, "of the texts are titles without an abstract"),)
-    return Found(Triples(rows), papers.values, (path,), notes)
+    return Found(Triples.of({"train": lambda: iter(rows)}), papers.values, (path,), notes)
 
 
 # --- DRSM, reviews, years, citations ----------------------------------------------------------------------------------
@@ -202,8 +180,10 @@ def _drsm(name: str, spec: TaskSpec, folder: Path) -> Found:
     )  # fmt: skip
     payload, papers, left_out = _labelled(name, spec, rows, names)
     rare = sum(count < 10 for count in sizes.values())
+    trained, tested = ({example.label for example in payload.splits[split]} for split in ("train", "test"))
     notes = ("split 60/40 by hash", counted(left_out, "papers without a category left out"),
-             counted(rare, "classes have fewer than ten papers; all are kept"), _unseen(payload, "classes"))  # fmt: skip
+             counted(rare, "classes have fewer than ten papers; all are kept"),
+             counted(len(tested - trained), "of the classes in the test split never trained"))  # fmt: skip
     return Found(payload, lambda: papers, (path,), notes)
 
 
@@ -215,7 +195,7 @@ def _regression(
     def read(name: str, spec: TaskSpec, folder: Path) -> Found:
         path = folder / file
         # title and abstract alone: year or venue beside them would give the target away
-        rows = ((_paper(row, "paper_id"), target(row)) for _, row in json_lines(path))
+        rows = ((_paper(row, "paper_id"), target(row)) for row in json_lines(path))
         payload, papers, left_out = _labelled(name, spec, rows)
         notes = (what, "split 60/40 by hash", counted(left_out, missing))
         return Found(payload, lambda: papers, (path,), notes)
@@ -241,7 +221,7 @@ def _scifact(name: str, spec: TaskSpec, folder: Path) -> Found:
     corpus, asked = folder / "abstracts_subset.jsonl", folder / "beir_queries.jsonl"
     judgements = tuple(folder / f"beir_qrels_{split}.tsv" for split in ("train", "test"))
     texts, (relevant, _) = beir.read_queries(asked), beir.judged(judgements)
-    papers = [Paper(str(row["doc_id"]), "", row["text"]) for _, row in json_lines(corpus)]
+    papers = [Paper(str(row["doc_id"]), "", row["text"]) for row in json_lines(corpus)]
     pool = tuple(paper.paper_id for paper in papers)
     claims = {query: grades for query, grades in relevant.items() if grades.keys() <= set(pool)}
     left_out = counted(len(relevant) - len(claims), "claims with a relevant abstract that is not here left out")
@@ -269,13 +249,17 @@ def _s2and(name: str, spec: TaskSpec, folder: Path) -> Found:
 
 _REVIEWS, _YEARS = "iclr_reviews.jsonl.gz", "ml_year_citations.jsonl.gz"
 SAMPLES: dict[str, Sample] = {
-    "sample/fos": Sample("scirepeval_sample", "scirepeval/fos", _fos, "fields of study of 205 papers, multi-label"),
+    "sample/fos": Sample(
+        "scirepeval_sample", "scirepeval/fos", _classes("fos_small.json", "fos_labels.txt", "fields"),
+        "fields of study of 205 papers, multi-label"),
     "sample/mesh_descriptors": Sample(
-        "scirepeval_sample", "scirepeval/mesh_descriptors", _mesh, "one of 30 MeSH descriptors of 206 papers"),
+        "scirepeval_sample", "scirepeval/mesh_descriptors", _classes("mesh_small.json", "mesh_descriptors.txt", "descriptors"),
+        "one of 30 MeSH descriptors of 206 papers"),
     "sample/same_author": Sample(
-        "scirepeval_sample", "scirepeval/same_author", _same_author, "40 papers, each with 6 to 10 candidates"),
+        "scirepeval_sample", "scirepeval/same_author", _judged("s2and_small.json", ""), "40 papers, each with 6 to 10 candidates"),
     "sample/search": Sample(
-        "scirepeval_sample", "scirepeval/search", _search, "100 searches with 10 results each and their clicks"),
+        "scirepeval_sample", "scirepeval/search", _judged("search_small.jsonl", "; grades are clicks"),
+        "100 searches with 10 results each and their clicks"),
     "sample/cite_prediction": Sample(
         "scirepeval_sample", "scirepeval/cite_prediction", _cite_prediction, "200 citation triplets"),
     "sample/drsm": Sample("drsm", "scirepeval/drsm", _drsm, "category of 1,027 papers on rare diseases, by experts"),

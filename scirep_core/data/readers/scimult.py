@@ -17,38 +17,32 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from scirep_core.data.inventory import TaskSpec
 from scirep_core.data.readers import beir
-from scirep_core.data.rows import Line, json_lines
-from scirep_core.data.tables import Found, Lines, counted, first_of, folder_of, papers_in, stream
+from scirep_core.data.rows import Line, json_lines, once
+from scirep_core.data.tables import Found, counted, first_of, folder_of, papers_in, records_in, stream
 from scirep_core.data.task import LabelSpace, LabelText, Pooled, Triple, Triples
-from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.records import Paper
 
 SEP = " [SEP] "
 """SciMult writes a text as one string with a literal separator."""
-LINKS = ("cite", "co-cite")
 
 
 def read(spec: TaskSpec, root: Path) -> Found:
-    """Read one task of SciMult's bundle; `spec.config` is `<kind>/<part>` as above.
-
-    Raises DataError with file and line for malformed input, ConfigError for an unknown kind.
-    """
+    """Read one task of SciMult's bundle; `spec.config` is `<kind>/<part>` as above. Raises DataError with file and line."""
     kind, _, part = spec.config.partition("/")
-    if kind not in KINDS:
-        raise ConfigError(f"unknown kind {kind!r} of {spec.title}; {nearest(kind, KINDS)}")
     return KINDS[kind](folder_of(root, spec.manifest), part)._replace(similarity="dot")
 
 
 def read_labels(path: Path) -> dict[str, LabelText]:
     """Return label id -> label in file order. Raises DataError for an id twice or a label without a name."""
-    lines, labels = Lines(), {}
-    for line, row in json_lines(path):
-        key, names = row.id("label"), row.value("name", list)
-        lines.add(key, path, line, "label")
+    labels = {}
+    for key, row in records_in(path, "label"):
+        names = row.value("name", list)
         if not names or not isinstance(names[0], str) or not names[0].strip():
             raise row.wrong(f"label {key} has no name", "`name` is a list of texts; the first is shown")
         labels[key] = LabelText(key, names[0], row.text("definition"))
@@ -78,7 +72,7 @@ def _fine(folder: Path, part: str) -> Found:
         files.append(matches)
         matched = _matched(matches, tuple(gold), labels, path)
     note = "" if matched else "no lists of name matches"
-    return Found(LabelSpace(gold, labels, matched), stream((path, "paper", "abstract")), files, (note,))
+    return Found(LabelSpace(gold, labels, matched), stream(path), files, (note,))
 
 
 def _known(row: Line, name: str, labels: Mapping[str, LabelText]) -> tuple[str, ...]:
@@ -91,7 +85,7 @@ def _known(row: Line, name: str, labels: Mapping[str, LabelText]) -> tuple[str, 
 def _matched(
     path: Path, papers: tuple[str, ...], labels: Mapping[str, LabelText], of: Path
 ) -> dict[str, tuple[str, ...]]:
-    rows = [tuple(dict.fromkeys(_known(row, "candidate", labels))) for _, row in json_lines(path)]
+    rows = [tuple(dict.fromkeys(_known(row, "candidate", labels))) for row in json_lines(path)]
     if len(rows) != len(papers):
         raise DataError(
             path, len(rows), f"{len(rows)} lines for the {len(papers)} papers of {of.name}",
@@ -111,7 +105,7 @@ def _coarse(folder: Path, part: str) -> Found:
         if not 0 <= label < len(by_row):
             raise row.wrong(f"label {label} is no row of {names.name}", f"It has rows 0-{len(by_row) - 1}")
         gold[key] = (by_row[label],)
-    return Found(LabelSpace(gold, labels), stream((path, "paper", "abstract")), (names, path))
+    return Found(LabelSpace(gold, labels), stream(path), (names, path))
 
 
 def _links(folder: Path, part: str) -> Found:
@@ -121,34 +115,28 @@ def _links(folder: Path, part: str) -> Found:
     """
     if part == "ppr":
         return _patients(folder)
-    if part not in LINKS:
-        raise ConfigError(f"unknown link {part!r}; {nearest(part, (*LINKS, 'ppr'))}")
     path = folder / "link_prediction_retrieval" / "SciDocs_papers_test.json"
-    pool, linked = Lines(), {}
-    for paper, row in papers_in(path, seen=pool):
-        if links := row.ids(part):
-            linked[paper.paper_id] = links
+    of_papers = {paper.paper_id: row.ids(part) for paper, row in papers_in(path)}
+    linked = {query: links for query, links in of_papers.items() if links}
     relevant = {query: dict.fromkeys(links, 1) for query, links in linked.items()}
-    outside = [sum(cand not in pool for cand in links) for links in relevant.values()]
+    outside = [sum(cand not in of_papers for cand in links) for links in relevant.values()]
     alone = sum(gone == len(links) for gone, links in zip(outside, relevant.values(), strict=True))
     if alone == len(relevant):
         raise DataError(path, None, f"no paper has a link `{part}` to a paper of this file")
     notes = (
-        counted(len(pool) - len(linked), "papers without a link are in the pool but are no query"),
+        counted(len(of_papers) - len(linked), "papers without a link are in the pool but are no query"),
         counted(sum(outside), "links to papers outside the pool are never found, and count under protocol paper"),
         counted(alone, "papers with such links only score 0 there"),
         counted(sum(len(x) - len(set(x)) for x in linked.values()), "repeated links counted once"),
     )
-    return Found(Pooled(relevant, tuple(pool)), stream((path, "paper", "abstract")), (path,), notes)
+    return Found(Pooled(relevant, tuple(of_papers)), stream(path), (path,), notes)
 
 
 def _patients(folder: Path) -> Found:
     """Patient-to-patient retrieval. Queries of the published file have no id: the n-th (from 0) is `query-<n>`."""
     base = folder / "link_prediction_retrieval"
     path, asked = base / "PMCPatientsPPR_patients_test.json", base / "PMCPatientsPPR_queries_test.json"
-    pool, relevant = Lines(), {}
-    for _ in papers_in(path, "patient", seen=pool):
-        pass
+    pool, relevant = dict.fromkeys(paper.paper_id for paper, _ in papers_in(path, "patient")), {}
     for query, row in _query_papers(asked):
         similar = row.ids("patient")
         if missing := [patient for patient in similar if patient not in pool]:
@@ -158,7 +146,7 @@ def _patients(folder: Path) -> Found:
         if query.paper_id in pool:
             raise row.wrong(f"{query.paper_id} is a query and a patient: they would share a vector")
         relevant[query.paper_id] = dict.fromkeys(similar, 1)
-    candidates = stream((path, "patient", "abstract"))
+    candidates = stream(path, "patient")
 
     def texts() -> Iterator[Paper]:
         yield from candidates()
@@ -168,10 +156,8 @@ def _patients(folder: Path) -> Found:
 
 
 def _query_papers(path: Path) -> Iterator[tuple[Paper, Line]]:
-    lines = Lines()
-    for index, (line, row) in enumerate(json_lines(path)):
-        key = row.id("query") if "query" in row else f"query-{index}"
-        lines.add(key, path, line, "query")
+    rows = ((row.id("query") if "query" in row else f"query-{i}", row) for i, row in enumerate(json_lines(path)))
+    for key, row in once(rows, "query"):
         yield Paper(key, row.text("title"), row.text("abstract")), row
 
 
@@ -209,17 +195,12 @@ def _pretraining(folder: Path, part: str) -> Found:
     files = {"train": folder / "pretraining" / f"{part}_train.json"}
     if (validation := folder / "pretraining" / f"{part}_val.json").is_file():
         files["validation"] = validation
-
-    def rows(split: str) -> Iterator[Triple]:
-        if split not in files:
-            raise ConfigError(f"pretraining {part} has no split {split!r}; {nearest(split, files)}")
-        return triples(files[split])
-
-    for split in files:
-        next(rows(split))  # a file that is missing, empty or of another form is known at once
-    note = "ids are content hashes of the texts, as the files give none; title and text are joined by [SEP]"
     paths = tuple(files.values())
-    return Found(Triples(rows, tuple(files)), lambda: pretraining_texts(paths), paths, (note,))
+    for path in paths:
+        next(triples(path))  # a file that is missing, empty or of another form is known at once
+    note = "ids are content hashes of the texts, as the files give none; title and text are joined by [SEP]"
+    payload = Triples.of({split: partial(triples, path) for split, path in files.items()})
+    return Found(payload, lambda: pretraining_texts(paths), paths, (note,))
 
 
 def triples(path: Path) -> Iterator[Triple]:
@@ -252,7 +233,7 @@ def pretraining_texts(paths: Iterable[Path]) -> Iterator[Paper]:
 
 def dpr_rows(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield (question, positives, hard negatives then negatives) of each line of a DPR file."""
-    for _, row in json_lines(path):
+    for row in json_lines(path):
         question = row.value("question")
         if not question.strip():
             raise row.wrong("the question is empty")

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING, TaskSpec
-from scirep_core.data.rows import SPLITS, Line
+from scirep_core.data.rows import SPLITS, Line, once
 from scirep_core.data.tables import Found
 from scirep_core.data.task import (  # fmt: skip
     Example,
@@ -87,8 +87,6 @@ def read(spec: TaskSpec, root: Path) -> Found:
         DataError: with file and row, for a missing column, a wrong type, a label out of range, an id twice in a split
             or in train and test, an empty split, a judged text query or reviewer that is not there.
     """
-    if spec.type not in _READERS:
-        raise ConfigError(f"{spec.title}: SciRepEval has no task of type {spec.type!r}; {nearest(spec.type, _READERS)}")
     texts = _text_files(spec, root)
     for split in texts.values():
         hub.check(split, _columns(spec))
@@ -99,8 +97,13 @@ def read(spec: TaskSpec, root: Path) -> Found:
         queries=queries,
         # reviewers are ranked by the mean of the three best cosines (SciRepEval A.2), everything else by distance
         similarity="cosine" if spec.type == "reviewer_matching" else "l2",
-        fields=("title", "abstract", "venue", "year") if spec.config == "search" else FIELDS,
+        fields=fields_of(spec),
     )  # fmt: skip
+
+
+def fields_of(spec: TaskSpec) -> tuple[str, ...]:
+    """Return what a text of a task consists of."""
+    return ("title", "abstract", "venue", "year") if spec.config == "search" else FIELDS
 
 
 def _text_files(spec: TaskSpec, root: Path) -> dict[str, tuple[Path, ...]]:
@@ -176,10 +179,8 @@ def _qrels(paths: tuple[Path, ...], config: str) -> Iterator[tuple[Line, Qrel]]:
 def _reviewers(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Reviewers, list[Path]]:
     paths = hub.files(root, LABEL_COLLECTION, "reviewers", "metadata")
     reviewers: dict[str, tuple[str, ...]] = {}
-    for found in hub.rows(paths, {"r_id": _ID, "papers": list}):
-        reviewer = _id(found["r_id"], found, "r_id")
-        if reviewer in reviewers:
-            raise found.wrong(f"reviewer {reviewer!r} is listed twice", "Keep one")
+    listed = ((_id(found["r_id"], found, "r_id"), found) for found in hub.rows(paths, {"r_id": _ID, "papers": list}))
+    for reviewer, found in once(listed, "reviewer"):
         reviewers[reviewer] = tuple(_id(paper, found, "papers") for paper in found["papers"])
         if not reviewers[reviewer]:
             raise found.wrong(f"reviewer {reviewer!r} has no papers", "Leave the reviewer out")
@@ -203,12 +204,10 @@ def _triples(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Triples,
     hub.files(root, TEXT_COLLECTION, spec.config, "train")  # there is no task without it
     splits = _text_files(spec, root)
 
-    def rows(split: str) -> Iterator[Triple]:
-        if split not in splits:
-            raise ConfigError(f"no split {split!r}; {nearest(split, splits)}")
-        return (Triple(*(paper.paper_id for paper in triple)) for triple in _paper_triples(splits[split]))
+    def rows(paths: tuple[Path, ...]) -> Iterator[Triple]:
+        return (Triple(*(paper.paper_id for paper in triple)) for triple in _paper_triples(paths))
 
-    return Triples(rows, tuple(splits)), []
+    return Triples.of({split: partial(rows, paths) for split, paths in splits.items()}), []
 
 
 _READERS: dict[str, Callable[[TaskSpec, Path, Mapping[str, str]], tuple[Payload, list[Path]]]] = {
@@ -245,8 +244,8 @@ def _nested(spec: TaskSpec, paths: tuple[Path, ...]) -> Iterator[tuple[Paper, ..
     if spec.type == "triplets":
         yield from _paper_triples(paths)
         return
-    for ranked in _ranked(paths, spec.text_query):
-        yield ranked.candidates if spec.text_query else (ranked.query, *ranked.candidates)
+    for row in _ranked(paths, spec.text_query):
+        yield row.candidates if spec.text_query else (row.query, *row.candidates)
 
 
 def _queries(paths: tuple[Path, ...]) -> dict[str, str]:
