@@ -26,10 +26,6 @@ class Emitted:
     def _task(self, name: str) -> Any:
         return small_published.read(name, self.root)
 
-    def oracle(self, task: str) -> dict[str, np.ndarray]:
-        with np.load(self.root / "oracle" / f"{task.replace('/', '__')}.npz") as file:
-            return dict(zip(file["ids"].tolist(), file["vectors"], strict=True))
-
     def rows(self, config: str, part: str = "evaluation", collection: str = "scirepeval") -> list[dict[str, Any]]:
         return pq.read_table(split.table(self.root, collection, config, part)).to_pylist()
 
