@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -84,63 +83,12 @@ def real_folder() -> Path:
     return Path(MIRROR) / "csfcube"
 
 
-PAPERS = {
-    "1": ("Parsing with stacks", [("Parsing sentences is slow.", "background"), ("We use a stack machine.", "method"),
-                                  ("It doubles the speed.", "result")]),
-    "2": ("Parsing with charts", [("Slow parsing of sentences hurts.", "objective"), ("We fill a chart.", "method"),
-                                  ("Speed grows by half.", "result")]),
-    "3": ("Stacks for planning", [("Robots plan badly.", "background"), ("A stack machine plans.", "method"),
-                                  ("Plans are shorter.", "result")]),
-    "4": ("A corpus of birds", [("Bird song is rare.", "background"), ("We record birds.", "method"),
-                                ("Speed is doubled by a stack.", "result"), ("Contact us.", "other")]),
-}  # fmt: skip
-GOLD = {
-    "background": {"1": {"2": 3, "3": 1, "4": 0}},
-    "method": {"1": {"2": 1, "3": 3, "4": 0}, "2": {"1": 2, "3": 0, "4": 0}},
-    "result": {"3": {"1": 0, "2": 0, "4": 2}},
-}
-
-
 @pytest.fixture
 def tiny_folder(tmp_path: Path) -> Path:
     """Write a four-paper collection with the published files; returns its folder."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    lines = [
-        json.dumps({
-            "paper_id": key, "title": title, "abstract": [s for s, _ in sentences],
-            "pred_labels": [f"{label}_label" for _, label in sentences], "metadata": {"year": 2000 + int(key)},
-        })
-        for key, (title, sentences) in PAPERS.items()
-    ]  # fmt: skip
-    (folder / "abstracts-csfcube-preds.jsonl").write_text("\n".join(lines) + "\n")
-    pool: dict[str, dict[str, list]] = {}
-    for facet, queries in GOLD.items():
-        entries = {
-            query: {
-                "cands": list(rated), "relevance_adju": list(rated.values()),
-                "relevance_ann1": list(rated.values()), "relevance_ann2": [0 for _ in rated],
-            }
-            for query, rated in queries.items()
-        }  # fmt: skip
-        (folder / f"test-pid2anns-csfcube-{facet}.json").write_text(json.dumps(entries))
-        for query, rated in queries.items():
-            pool[query] = {"cands": list(rated), "cand_source": [["cited", "specter"], ["specter"], ["abs_tfidf"]]}
-    (folder / "test-pid2pool-csfcube.json").write_text(json.dumps(pool))
-    splits = {
-        "background": (["1_background"], ["1_background"]),
-        "method": (["1_method"], ["2_method"]),
-        "result": (["3_result"], ["3_result"]),
-        "all": (["1_background", "1_method"], ["2_method", "3_result"]),
-    }
-    (folder / "evaluation_splits.json").write_text(json.dumps({
-        task: {"fold1_dev": b, "fold2_dev": a, "fold1_test": a, "fold2_test": b} for task, (a, b) in splits.items()
-    }))  # fmt: skip
-    rows = [
-        f"{q},{facet},200{q},{PAPERS[q][0]},data-driven approach" for facet, queries in GOLD.items() for q in queries
-    ]
-    (folder / "queries-release.csv").write_text("pid,facet,year,title,paper type\n" + "\n".join(rows) + "\n")
-    return folder
+    from small_published import write_cube
+
+    return write_cube(tmp_path)
 
 
 @pytest.fixture

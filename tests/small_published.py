@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from small_files import jsonl, lay
 
 from scirep_core.data import READERS, TASKS, as_task
-from scirep_core.data.readers import maple, mdcr, recommendation
+from scirep_core.data.readers import csfcube, maple, mdcr, recommendation
 from scirep_core.data.task import Task, Triples
 
 CORPUS = [
@@ -155,6 +155,51 @@ def write_fields(root: Path) -> Path:
     return lay(root / "mdcr", {mdcr.DATA: papers, mdcr.BENCHMARK: BENCHMARK})
 
 
+CUBE = {
+    "1": ("Parsing with stacks", [("Parsing sentences is slow.", "background"), ("We use a stack machine.", "method"),
+                                  ("It doubles the speed.", "result")]),
+    "2": ("Parsing with charts", [("Slow parsing of sentences hurts.", "objective"), ("We fill a chart.", "method"),
+                                  ("Speed grows by half.", "result")]),
+    "3": ("Stacks for planning", [("Robots plan badly.", "background"), ("A stack machine plans.", "method"),
+                                  ("Plans are shorter.", "result")]),
+    "4": ("A corpus of birds", [("Bird song is rare.", "background"), ("We record birds.", "method"),
+                                ("Speed is doubled by a stack.", "result"), ("Contact us.", "other")]),
+}  # fmt: skip
+RATED = {
+    "background": {"1": {"2": 3, "3": 1, "4": 0}},
+    "method": {"1": {"2": 1, "3": 3, "4": 0}, "2": {"1": 2, "3": 0, "4": 0}},
+    "result": {"3": {"1": 0, "2": 0, "4": 2}},
+}
+FOLDS = {
+    "background": (["1_background"], ["1_background"]), "method": (["1_method"], ["2_method"]),
+    "result": (["3_result"], ["3_result"]), "all": (["1_background", "1_method"], ["2_method", "3_result"]),
+}  # fmt: skip
+
+
+def write_cube(root: Path) -> Path:
+    queries = [(query, facet, rated) for facet, of in RATED.items() for query, rated in of.items()]
+    sources = [["cited", "specter"], ["specter"], ["abs_tfidf"]]
+    return lay(root / "tiny", {
+        csfcube.ABSTRACTS: [
+            {"paper_id": key, "title": title, "abstract": [text for text, _ in said],
+             "pred_labels": [f"{label}_label" for _, label in said], "metadata": {"year": 2000 + int(key)}}
+            for key, (title, said) in CUBE.items()],
+        **{csfcube.GOLD.format(facet=facet): {
+            query: {"cands": list(rated), "relevance_adju": list(rated.values()), "relevance_ann1": list(rated.values()),
+                    "relevance_ann2": [0 for _ in rated]} for query, rated in of.items()} for facet, of in RATED.items()},
+        csfcube.POOL: {query: {"cands": list(rated), "cand_source": sources} for query, _, rated in queries},
+        csfcube.SPLITS: {task: {"fold1_dev": b, "fold2_dev": a, "fold1_test": a, "fold2_test": b}
+                         for task, (a, b) in FOLDS.items()},
+        csfcube.QUERIES: "pid,facet,year,title,paper type\n" + "".join(
+            f"{query},{facet},200{query},{CUBE[query][0]},data-driven approach\n" for query, facet, _ in queries),
+    })  # fmt: skip
+
+
+def read_cube(root: Path) -> Any:
+    found = csfcube.read(root / "tiny")
+    return found.papers, found.judgements, found.splits, found.info
+
+
 def read(name: str, root: Path, source: str = "embedded") -> Task:
     return as_task(TASKS[name], name, root, source, READERS[TASKS[name].reader](TASKS[name], root))
 
@@ -196,5 +241,7 @@ PLACES: dict[str, Place] = dict([
     of_task("neighbours/acl_anth", write_kites, "acl_anth.jsonl.gz"),
     of_task("scirepeval/s2and", write_stones, *(f"qian_{what}.json" for what in ("signatures", "clusters", "papers"))),
     of_task("scirepeval/mdcr", write_fields, mdcr.BENCHMARK, mdcr.DATA),
+    ("csfcube", Place(write_cube, read_cube, (csfcube.ABSTRACTS, csfcube.POOL, csfcube.SPLITS, csfcube.QUERIES,
+                                              *(csfcube.GOLD.format(facet=facet) for facet in RATED)))),
     ("maple", Place(write_maple, read_field, ("papers.json", "labels.txt", "labels_mesh.txt"))),
 ])  # fmt: skip

@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from small_files import refused, to_windows
+from small_files import refused
 
 import scirep_core
 from scirep_core.data import load_task
@@ -72,46 +72,6 @@ def test_tiny_collection_by_hand(tiny, tiny_folder, tmp_path):
     assert csfcube.folder_hash(other) != tiny.data_hash
 
 
-DAMAGE = [
-    # column, place in it, what stands there instead, what is said
-    ("cands", 1, "2", "candidate 2 is listed twice"),
-    ("cands", 1, 2, "candidate 2 is listed twice"),
-    ("cands", 0, "99", "paper 99 of query 1_background has no text"),
-    ("cands", ..., ..., "field 'cands' is missing"),
-    ("relevance_adju", 0, 4, "rating 4 is not 0, 1, 2 or 3"),
-    ("relevance_adju", 0, True, "rating True"),
-    ("relevance_adju", 0, ..., "2 ratings for 3 cands"),
-    ("relevance_ann1", 0, 2.7, "relevance_ann1: rating 2.7 is not -1 (missing), 0"),
-    ("relevance_ann1", 1, -2, "relevance_ann1: rating -2"),
-]
-
-
-@pytest.mark.parametrize(("column", "at", "value", "says"), DAMAGE)
-def test_damaged_gold_is_named(tiny_folder, column, at, value, says):
-    path = tiny_folder / csfcube.GOLD.format(facet="background")
-    gold = json.loads(path.read_text())
-    held, key = (gold["1"], column) if at is ... else (gold["1"][column], at)
-    if value is ...:
-        del held[key]
-    else:
-        held[key] = value
-    path.write_text(json.dumps(gold))
-    refused(lambda: csfcube.read(tiny_folder), says)
-
-
-@pytest.mark.parametrize(("spoil", "says"), [
-    (lambda line, before: line[:-5], "not a JSON object"),
-    (lambda line, before: line.replace(b"objective_label", b"aim_label"), "label 'aim_label'"),
-    (lambda line, before: line.replace(b'"title"', b'"titel"'), "field 'title' is missing"),
-    (lambda line, before: before, "paper_id '1' is listed twice"),
-])  # fmt: skip
-def test_damaged_jsonl_names_file_and_line(tiny_folder, spoil, says):
-    path = tiny_folder / csfcube.ABSTRACTS
-    before, line, *more = path.read_bytes().split(b"\n")
-    path.write_bytes(b"\n".join([before, spoil(line, before), *more]))
-    refused(lambda: csfcube.read(tiny_folder), f"{path}:2: ", says)
-
-
 def test_line_separators_do_not_split_a_line_and_a_truncated_readable_file_is_refused(tiny_folder):
     path, folder = tiny_folder / csfcube.ABSTRACTS, tiny_folder / csfcube.READABLE
     path.write_text(path.read_text().replace("We fill a chart.", "We fill\\u2028 a chart."), encoding="utf-8")
@@ -120,19 +80,11 @@ def test_line_separators_do_not_split_a_line_and_a_truncated_readable_file_is_re
     folder.mkdir()
     (folder / "1-method-adju.txt").write_text("=====\npaper_id: 1; YEAR: 2001\nTITLE: A\nABSTRACT: meth")
     refused(lambda: csfcube.read(tiny_folder), "1-method-adju.txt:4: unexpected line")
-
-
-def test_files_from_windows_are_read_as_any(tiny_folder):
-    before = csfcube.read(tiny_folder)
-    for path in (path for path in tiny_folder.iterdir() if path.is_file()):
-        to_windows(path)
-    found = csfcube.read(tiny_folder)
-    parts = ("papers", "judgements", "splits", "info")
-    assert [getattr(found, part) for part in parts] == [getattr(before, part) for part in parts]
-    (tiny_folder / csfcube.READABLE).mkdir()
-    text = "=====\r\npaper_id: 1; YEAR: 2001\r\nTITLE: A\r\nABSTRACT: method_label: We count\u2028on.\r\n"
-    (tiny_folder / csfcube.READABLE / "1-method-adju.txt").write_bytes(text.encode("utf-8-sig"))
-    (paper,) = csfcube._papers_from_readable(tiny_folder / csfcube.READABLE).values()
+    text = (
+        "=====\r\npaper_id: 1; YEAR: 2001\r\nTITLE: A\r\nABSTRACT: method_label: We count\u2028on.\r\n"  # from Windows
+    )
+    (folder / "1-method-adju.txt").write_bytes(text.encode("utf-8-sig"))
+    (paper,) = csfcube._papers_from_readable(folder).values()
     assert (paper.title, paper.sentences, paper.labels) == ("A", ("We count\u2028on.",), ("method_label",))
 
 
@@ -140,17 +92,6 @@ def test_load_task_names_the_nearest_task():
     refused(lambda: load_task("csfcube/metod"), "did you mean 'csfcube/method'", error=ConfigError)
     nowhere = "neither embedded, real, nor an existing folder"
     refused(lambda: load_task("csfcube", source="reel"), nowhere, error=ConfigError)
-
-
-@pytest.mark.parametrize(("names", "says"), [
-    (["1_method", "1_method"], "names a query twice"), (["9_method"], "9_method, which is rated nowhere"),
-    (["1_background"], "a query of another facet"), ([], "is empty"),
-])  # fmt: skip
-def test_folds_name_each_query_once_and_only_their_own_facet(tiny_folder, names, says):
-    path = tiny_folder / csfcube.SPLITS
-    good = json.loads(path.read_text())
-    path.write_text(json.dumps(good | {"method": good["method"] | {"fold1_test": names}}))
-    refused(lambda: csfcube.read(tiny_folder), says)
 
 
 @pytest.mark.parametrize("file", ["SPLITS", "POOL", "GOLD", "QUERIES", "oracle.json"])

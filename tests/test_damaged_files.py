@@ -16,10 +16,13 @@ import pytest
 from small_files import at, refused, to_windows
 from small_published import COARSE, FINE, HEADER, LINKS, PLACES, PMC, ROWS, STUDY, cluster, mention, read, text
 
-from scirep_core.data.readers import mdcr, recommendation
+from scirep_core.data.readers import csfcube, mdcr, recommendation
+from scirep_core.kit.formats import FACETS
 
 FILES = [(name, file) for name, place in PLACES.items() for file in place.files]
-WHOLE = ("qian_signatures.json", "qian_clusters.json", "qian_papers.json", mdcr.BENCHMARK)
+GOLD = csfcube.GOLD.format(facet="background")
+WHOLE = ("qian_signatures.json", "qian_clusters.json", "qian_papers.json", mdcr.BENCHMARK, csfcube.POOL, csfcube.SPLITS,
+         *(csfcube.GOLD.format(facet=facet) for facet in FACETS))  # fmt: skip
 """One JSON value each, without lines."""
 
 
@@ -54,7 +57,7 @@ def test_files_from_windows_are_read_as_any(name, tmp_path):
     assert PLACES[name].read(tmp_path) == before
 
 
-@pytest.mark.parametrize(("name", "file"), [(name, file) for name, file in FILES if name != "maple"])
+@pytest.mark.parametrize(("name", "file"), [(name, file) for name, file in FILES if name not in ("maple", "csfcube")])
 def test_the_hash_follows_content_not_place(name, file, tmp_path):
     folder = PLACES[name].write(tmp_path / "a")
     before = read(name, tmp_path / "a").data_hash
@@ -200,6 +203,22 @@ DAMAGE: list[tuple[str, str, str, Any, int | None, str]] = [
     (MDCR, mdcr.DATA, ALL, KITE * 2, 2, "paper '1' is listed twice"),
     (MDCR, mdcr.DATA, ALL, KITE.replace("paper_id", "paper"), 1, "no column 'paper_id' or 'doc_id'. did you mean 'paper'"),
     (MDCR, mdcr.DATA, ALL, KITE.replace('"a"', "3"), 1, "field 'title' must be str"),
+    ("csfcube", GOLD, '["2", "3"', '["2", "2"', None, "candidate 2 is listed twice"),
+    ("csfcube", GOLD, '["2", "3"', '["2", 2', None, "candidate 2 is listed twice"),
+    ("csfcube", GOLD, '["2", "3"', '["99", "3"', None, "paper 99 of query 1_background has no text"),
+    ("csfcube", GOLD, '"cands"', '"cand"', None, "field 'cands' is missing"),
+    ("csfcube", GOLD, 'adju": [3', 'adju": [4', None, "rating 4 is not 0, 1, 2 or 3"),
+    ("csfcube", GOLD, 'adju": [3', 'adju": [true', None, "rating True"),
+    ("csfcube", GOLD, 'adju": [3, 1', 'adju": [1', None, "2 ratings for 3 cands"),
+    ("csfcube", GOLD, 'ann1": [3', 'ann1": [2.7', None, "relevance_ann1: rating 2.7 is not -1 (missing), 0"),
+    ("csfcube", GOLD, 'ann1": [3, 1', 'ann1": [3, -2', None, "relevance_ann1: rating -2"),
+    ("csfcube", csfcube.ABSTRACTS, "objective_label", "aim_label", 2, "label 'aim_label'"),
+    ("csfcube", csfcube.ABSTRACTS, '"title": "Parsing with charts"', '"titel": ""', 2, "field 'title' is missing"),
+    ("csfcube", csfcube.ABSTRACTS, '"paper_id": "2"', '"paper_id": "1"', 2, "paper_id '1' is listed twice"),
+    ("csfcube", csfcube.SPLITS, '1_test": ["1_method"', '1_test": ["1_method", "1_method"', None, "names a query twice"),
+    ("csfcube", csfcube.SPLITS, '1_test": ["1_method"', '1_test": ["9_method"', None, "9_method, which is rated nowhere"),
+    ("csfcube", csfcube.SPLITS, '1_test": ["1_method"', '1_test": ["1_background"', None, "a query of another facet"),
+    ("csfcube", csfcube.SPLITS, '1_test": ["1_method"', '1_test": [', None, "is empty"),
 ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ from typing import Any, Literal, cast, get_args
 from urllib.parse import quote
 
 from scirep_core.data.manifests.unpack import SUFFIXES
-from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.errors import ConfigError, DataError, check_name, nearest
 from scirep_core.kit.records import field as checked
 from scirep_core.kit.records import read_csv, read_yaml, whole
 from scirep_core.results import PACKAGE, ROOT
@@ -138,8 +138,7 @@ def load_manifest(name: str) -> Manifest:
     Raises ConfigError for an unknown name, DataError with file:line for whatever is wrong inside.
     """
     names = list_manifests()
-    if name not in names:
-        raise ConfigError(f"no data collection {name!r}: {nearest(name, names)}")
+    check_name("data collection", name, names)
     path = manifest_folder() / f"{name}.yaml"
     data, lines = read_yaml(path)
     top = _Part(data, path, lines, Manifest)

@@ -26,7 +26,7 @@ from scirep_core.data.manifests.unpack import file_state
 from scirep_core.data.open import converters
 from scirep_core.data.open.acl import acl_graph
 from scirep_core.data.open.compact import Converter, packed
-from scirep_core.kit.errors import DataError, UnknownName
+from scirep_core.kit.errors import DataError, check_name
 from scirep_core.kit.store import beside
 
 PREFIX = "open_"
@@ -55,8 +55,7 @@ def folder(source: str, progress: Progress | None = None, *, session: Any = None
         DataError: as `manifests.fetch`, for raw files that do not read as such, and for compact files other than the pinned ones.
         ConfigError, CacheError: as `manifests.fetch`.
     """
-    if source not in SOURCES:
-        raise UnknownName("source of the open literature", source, SOURCES)
+    check_name("source of the open literature", source, SOURCES)
     name = PREFIX + source
     manifest = load_manifest(name)
     mirror = mirrored(manifest)

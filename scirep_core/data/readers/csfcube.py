@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.rows import Line, by_id
 from scirep_core.data.tables import data_hash
-from scirep_core.kit.errors import ConfigError, DataError, nearest
+from scirep_core.kit.errors import DataError, look_up
 from scirep_core.kit.formats import FACET_OF_LABEL, FACETS, SENTENCE_LABELS
 from scirep_core.kit.records import Judgement, Paper, Query, field, grouped, raw_lines, read_csv, read_object, whole
 
@@ -97,12 +97,8 @@ class FacetCollection:
         return replace(self, tasks=(facet,), judgements=judgements, splits={facet: self.splits[facet]})
 
     def find(self, query_id: str) -> Query:
-        """Return the query named `<paper id>_<facet>`. Raises ConfigError naming the nearest one."""
-        for query in self.queries:
-            if query.query_id == query_id:
-                return query
-        known = [query.query_id for query in self.queries]
-        raise ConfigError(f"no query {query_id!r} in {self.name}; {nearest(query_id, known)}")
+        """Return the query named `<paper id>_<facet>`. Raises UnknownName naming the nearest one."""
+        return look_up(f"query of {self.name}", query_id, {query.query_id: query for query in self.queries})
 
 
 def read(folder: Path, source: str = "folder") -> FacetCollection:
@@ -124,8 +120,8 @@ def _read(folder: Path, source: str) -> FacetCollection:
     for query, rated in judgements.items():
         for paper_id in (query.paper_id, *(j.candidate for j in rated)):
             if paper_id not in papers:
-                reason = f"paper {paper_id} of query {query.query_id} has no text in {folder.name}"
-                raise DataError(folder, None, reason)
+                gold = folder / GOLD.format(facet=query.facet)
+                raise DataError(gold, None, f"paper {paper_id} of query {query.query_id} has no text in {folder.name}")
     name, known, oracle = folder.name if source == "folder" else "csfcube", set(judgements), folder / "oracle.json"
     splits, info = _splits(folder / SPLITS, known), _query_info(folder / QUERIES, known)
     truth = _oracle(oracle, judgements) if oracle.is_file() else None

@@ -37,7 +37,7 @@ from scirep_core.data.task import (  # fmt: skip
     Triples,
 )
 from scirep_core.data.text import FIELDS
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import check_name, nearest
 from scirep_core.kit.records import Paper, field
 
 TEXT_COLLECTION, LABEL_COLLECTION = "scirepeval", "scirepeval_test"
@@ -327,10 +327,9 @@ def training(name: str, root: Path, split: str = "train") -> Iterator[TrainRow]:
         root: folder that holds `scirepeval/`.
         split: train or validation.
 
-    Raises DataError with file and row for whatever is malformed, ConfigError for another name.
+    Raises DataError with file and row for whatever is malformed, UnknownName for another name.
     """
-    if name not in TRAINING:
-        raise ConfigError(f"{name!r} is no training set; {nearest(name, TRAINING)}")
+    check_name("training set", name, TRAINING)
     spec = TASKS[name]
     paths = hub.files(root, TEXT_COLLECTION, spec.config, split)
     if spec.config in TARGETS:
