@@ -11,7 +11,6 @@ goes on with exactly the rows it would have seen. Every task's rows are in an or
 raw bits, which numpy promises not to change (its `permutation` may change); other tasks do not matter to it.
 
 Shares are exact and not drawn: after s steps of equal shares, task i of T has seen floor((s batch + i) / T) rows.
-The published batches drift instead where the tasks do not divide the batch (16 rows over 5 tasks: 3 of each).
 """
 
 from __future__ import annotations

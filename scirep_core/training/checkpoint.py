@@ -98,6 +98,7 @@ def restore(
             first = " ".join(str(error).split())[:200]
             raise ConfigError(f"{source}: is of another model. Give another folder, or delete it ({first})") from None
     optimizer.state.clear()
+    fused = optimizer.param_groups[0].get("fused")
     for i, parameter in enumerate(_parameters(optimizer)):
         prefix = f"optimizer.{i}."
         moments = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
@@ -105,19 +106,13 @@ def restore(
             # a step count stays where it was (on the CPU unless fused); moments lie beside their parameter, in torch's own
             # memory: what safetensors read lies at any address
             optimizer.state[parameter] = {
-                name: value.clone()
-                if value.ndim == 0 and not _fused(optimizer)
-                else value.to(parameter.device, copy=True)
+                name: value.clone() if value.ndim == 0 and not fused else value.to(parameter.device, copy=True)
                 for name, value in moments.items()
             }
 
 
 def _parameters(optimizer: Optimizer) -> list[Tensor]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
-
-
-def _fused(optimizer: Optimizer) -> bool:
-    return bool(optimizer.param_groups[0].get("fused"))
 
 
 # ---- a training's place ----------------------------------------------------------------------------------------------

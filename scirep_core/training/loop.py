@@ -293,14 +293,11 @@ def judged(at: At, found: Look, model: Conditioned, config: TrainConfig, folder:
 
 
 def work_of(model: Conditioned, batch: Batch) -> tuple[float, float, float]:
-    """Return documents, tokens and floating-point operations of a batch, forward and backward.
-
-    Backward takes two products for each of forward's, and one where the trunk's weights do not move.
-    """
+    """Return documents, tokens and floating-point operations of a batch, forward and backward."""
     if batch.packed is None:
         return 0, 0, 0
     lengths = [run.length for run in batch.packed.runs for _ in range(run.size)]
-    times = 3 if model.trunk.words.weight.requires_grad else 2
+    times = 3 if model.trunk.words.weight.requires_grad else 2  # backward: two products for each, or one
     return len(lengths), sum(lengths), times * flops(model.trunk.shape, lengths, model.pooling == "cls")
 
 

@@ -9,9 +9,8 @@
 
 Each is a mean over what it is given: over queries, rows, or rows and labels. Tasks are summed in `train`.
 
-In-batch negatives are other queries' papers or labels, and some of them are right answers: with 18 labels in a batch of
-1,536 pairs each query meets its own label about 85 times. SciMult pushes those away (its code for masking them is
-commented out), so the loss cannot fall below about ln 85. Here they are masked unless `mask_duplicates` is False.
+In-batch negatives are other queries' papers or labels, and some of them are right answers: with 18 labels in a batch of 1,536
+pairs each query meets its own about 85 times. SciMult pushes those away; here they are masked unless `mask_duplicates` is False.
 
 Every loss counts in at least 32 bits, under autocast too: an inner product of BERT vectors is in the hundreds, where
 bf16 knows whole numbers only.

@@ -14,26 +14,34 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import torch
 
 from scirep_core.data.inventory import TRAINING
-from scirep_core.encoders.conditioning.base import CONDITIONINGS
+from scirep_core.data.sources import root_of
+from scirep_core.encoders import ENCODERS
+from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, Conditioning, conditioning
+from scirep_core.encoders.conditioning.fusion import fuse
+from scirep_core.encoders.conditioning.prefix import instructions
+from scirep_core.encoders.hub import TransformersEncoder
+from scirep_core.encoders.models import model_folder, model_store
+from scirep_core.encoders.settings import pick_device
+from scirep_core.encoders.trunk.bert import Trunk, read_trunk
+from scirep_core.encoders.trunk.number_types import available
+from scirep_core.encoders.trunk.tokens import Tokens, read_tokens
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import held, home, stable_hash
 from scirep_core.results import code_of, provenance
 from scirep_core.training import variants
+from scirep_core.training.base import small_base
 from scirep_core.training.config import TrainConfig
-from scirep_core.training.data import hash_of
+from scirep_core.training.data import TrainTask, hash_of
+from scirep_core.training.loop import MEASURES, Status, train
+from scirep_core.training.processes import processes, wait
 from scirep_core.training.sets import Base, examples, spread
 from scirep_core.training.variants import Budget, Variant, at_rate, config, pilot, plain, variant
-
-if TYPE_CHECKING:
-    from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
-    from scirep_core.encoders.trunk.bert import Trunk
-    from scirep_core.encoders.trunk.tokens import Tokens
-    from scirep_core.training.data import TrainTask
-    from scirep_core.training.loop import Status
 
 Say = Callable[[str], None]
 """Given in a line each what is made."""
@@ -61,11 +69,6 @@ def base(name: str, given: Budget, say: Say = silent, watch: Watch | None = None
 
     Raises ConfigError for an unknown name (with the nearest), a model that is neither here nor reachable.
     """
-    from scirep_core.encoders import ENCODERS
-    from scirep_core.encoders.hub import TransformersEncoder
-    from scirep_core.encoders.models import model_folder
-    from scirep_core.encoders.models.model_store import is_saved
-
     if name in OWN:
         if given.source != "embedded":
             raise ConfigError(f"base {name!r} knows the words of the embedded literature alone; {nearest(name, HUB)}")
@@ -79,29 +82,24 @@ def base(name: str, given: Budget, say: Say = silent, watch: Watch | None = None
     )
     encoder = TransformersEncoder(name, spec.model if spec else name, **own)
     folder = encoder.folder
-    if is_saved(folder):
+    if model_store.is_saved(folder):
         return _saved(name, folder)
     fingerprint = stable_hash(model_folder.hashes(folder))[:16]
     return Base(name, folder, encoder.recipe, fingerprint, encoder.pooling, encoder.normalised)
 
 
 def _saved(name: str, folder: Path) -> Base:
-    from scirep_core.encoders.models.model_store import describe
-
-    description = describe(folder)
+    description = model_store.describe(folder)
     return Base(name, folder, description.recipe, description.fingerprint, description.pooling, description.normalised)
 
 
 def _embedded(name: str, given: Budget, say: Say, watch: Watch | None) -> Base:
-    from scirep_core.encoders.models.model_store import finished
-    from scirep_core.training.base import small_base
-
     steps = given.base_steps if OWN[name] else 0
     how: dict[str, Any] = {"width": given.width, "layers": given.layers, "seed": given.base_seed, "steps": steps,
                            "max_length": given.max_length} | ({"negatives": OWN[name]} if steps else {})  # fmt: skip
     folder = home() / "models" / f"base-{stable_hash([root(given).name, how, code('training/base.py')])[:16]}"
     with held(folder.with_name(f"{folder.name}.lock")):  # one process at a time; who waited finds it there
-        if not finished(folder):
+        if not model_store.finished(folder):
             say(f"training base {name}: width {given.width}, {given.layers} layers, {steps} steps")
             small_base(root(given), folder=folder, progress=watch, **how)
     return _saved(name, folder)
@@ -109,8 +107,6 @@ def _embedded(name: str, given: Budget, say: Say, watch: Watch | None) -> Base:
 
 def root(given: Budget) -> Path:
     """Return the folder of the embedded literature with the training sets, written on the first call."""
-    from scirep_core.data.sources import root_of
-
     return root_of(TRAINING[0], "embedded", given.papers, given.data_seed)
 
 
@@ -119,11 +115,8 @@ def conditioned(trunk: Trunk, conditioning: Conditioning, base: Base, pooling: s
 
     Raises ConfigError for a base whose own pooling no training has.
     """
-    from scirep_core.encoders.conditioning.base import Conditioned
-    from scirep_core.encoders.models.model_store import POOLINGS
-
     own = pooling or ("cls" if conditioning.shared_pass else base.pooling)
-    if own not in POOLINGS:
+    if own not in model_store.POOLINGS:
         raise ConfigError(f"base {base.name!r} pools by {own}, which is not trained. Set model.pooling to cls or mean")
     return Conditioned(trunk, conditioning, own)
 
@@ -169,11 +162,6 @@ def obtain(
 
     Raises ConfigError for an unknown variant, settings that do not fit, or a model that is not to be made.
     """
-    from scirep_core.encoders.models.model_store import finished
-    from scirep_core.encoders.settings import pick_device
-    from scirep_core.encoders.trunk.number_types import available
-    from scirep_core.training.loop import MEASURES
-
     chosen, start = variant(name), base(on, given, say, watch)
     also = functools.partial(obtain, on=on, say=say, watch=watch, make=make, tried=tried)
     if chosen.members:
@@ -196,9 +184,10 @@ def obtain(
         "code": code(f"encoders/conditioning/{CONDITIONINGS[chosen.kind].module}.py"),
     }  # fmt: skip
     key = stable_hash(recipe)[:16]
-    folder = home() / "models" / f"{_slug(name)}-{seed}-{key}"
+    slug = "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
+    folder = home() / "models" / f"{slug}-{seed}-{key}"
     with held(folder.with_name(f"{folder.name}.lock")):
-        if not finished(folder):
+        if not model_store.finished(folder):
             if not make:
                 raise ConfigError(f"{name}, seed {seed}, is not trained for this base, data and code. Train it first")
             steps = settings.total({task.name: len(task) for task in tasks})
@@ -215,9 +204,7 @@ def obtain(
 
 def documents_of(made: Made) -> int:
     """Return how many documents a model's training encoded, and that of the model it went on from; none of a base."""
-    from scirep_core.encoders.models.model_store import describe, is_saved
-
-    how = describe(made.folder).made if is_saved(made.folder) else {}
+    how = model_store.describe(made.folder).made if model_store.is_saved(made.folder) else {}
     return how["training"]["documents"] + how["documents_before"] if "documents_before" in how else 0
 
 
@@ -227,14 +214,9 @@ def at_best_rate(
 ) -> Budget:  # fmt: skip
     """Return a budget with the one of its learning rates whose trial ends with the least dev loss; without rates as it is.
 
-    A trial is the training of `pilot(chosen)` with seed 0 on one part in `TRIAL` of the documents; all seeds and all variants
-    with that pilot take the same rate. Nothing that tests is looked at.
-
-    Args:
-        tried: what trials came to, here or on another machine: none of these is made again, and those made here are added.
+    A trial is the training of `pilot(chosen)` with seed 0 on one part in `TRIAL` of the documents. Those `tried`, here or on
+    another machine, are not made again, and those made here are added.
     """
-    from scirep_core.encoders.models.model_store import describe
-
     if not given.rates:
         return given
     if not given.looks:
@@ -244,7 +226,7 @@ def at_best_rate(
         if (pilot(chosen), rate) not in tried:
             trial = replace(at_rate(given, rate), documents=given.documents // variants.TRIAL, looks=1)
             made = obtain(pilot(chosen), 0, trial, on, say, watch, make)[0]
-            tried[pilot(chosen), rate] = describe(made.folder).made["training"]["best"]["loss"]
+            tried[pilot(chosen), rate] = model_store.describe(made.folder).made["training"]["best"]["loss"]
     losses = {rate: tried[pilot(chosen), rate] for rate in given.rates}
     best = min(losses, key=losses.__getitem__)
     say(f"{pilot(chosen)} on {on}: learning rate {best:g} of dev losses "
@@ -259,8 +241,6 @@ def options_of(chosen: Variant, given: Budget) -> dict[str, Any]:
 
 def of_tokens(kind: str, options: Mapping[str, Any], tokens: Tokens) -> dict[str, Any]:
     """Return the options that only the tokenizer knows: [CLS], where control codes begin as its word vector; instructions."""
-    from scirep_core.encoders.conditioning.prefix import instructions
-
     if kind in ("prefix", "instruction") and "instructions" not in options:
         return {"instructions": instructions(lambda text: tokens.ids([text])[0], options.get("routes", FORMATS))}
     return {"cls": tokens.cls} if options.get("start", "random") != "random" else {}
@@ -272,15 +252,14 @@ def _as_it_is(start: Base) -> Made:
 
 def _cut(start: Base, given: Budget) -> Made:
     """Return a base that reads no more of a text than what is trained from it, so that a difference is what was learned."""
-    from scirep_core.encoders.models.model_store import finished, save_model
-    from scirep_core.encoders.trunk.tokens import read_tokens
-
     key = stable_hash([start.fingerprint, list(start.recipe), start.pooling, start.normalised, given.max_length])[:16]
     folder = home() / "models" / f"base-{key}"
     with held(folder.with_name(f"{folder.name}.lock")):
-        if not finished(folder):
+        if not model_store.finished(folder):
             model, made = untrained("plain", start, {}, 0), {"base": start.name, "base_fingerprint": start.fingerprint}
-            save_model(model, read_tokens(start.folder), folder, start.recipe, given.max_length, made, start.normalised)
+            model_store.save_model(
+                model, read_tokens(start.folder), folder, start.recipe, given.max_length, made, start.normalised
+            )
     return Made(str(folder), folder, key)
 
 
@@ -295,17 +274,11 @@ def untrained(
 
     Raises ConfigError for options that a conditioning does not take.
     """
-    import torch
-
-    from scirep_core.encoders.conditioning.base import conditioning
-    from scirep_core.encoders.conditioning.fusion import fuse
-    from scirep_core.encoders.models.model_store import load_model
-    from scirep_core.encoders.trunk.bert import read_trunk
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if kind == "fusion" and after:
-            return fuse(load_model(start.folder).model)
+            return fuse(model_store.load_model(start.folder).model)
         trunk = read_trunk(start.folder)
         try:
             parts = conditioning(kind, trunk, **options)
@@ -326,21 +299,13 @@ def train_into(
         recipe: what is written with the model beside what its training tells, for who makes it again.
         looked: what the loss is looked at on, beside.
     """
-    from scirep_core.encoders.models.model_store import finished, save_model, working
-    from scirep_core.training.loop import train
-    from scirep_core.training.processes import processes, wait
-
-    trained = train(model, tasks, settings, working(folder), looked, watch)
+    trained = train(model, tasks, settings, model_store.working(folder), looked, watch)
     rank, world = processes()
     summary = trained._asdict()
     summary |= {"documents_per_second": round(trained.documents_per_second, 1), "mfu": round(trained.mfu, 4)}
     if rank == 0:
         made = {**recipe, "training": summary}
-        save_model(model, tokens, folder, start.recipe, max_length, made, start.normalised)
-        finished(folder)
+        model_store.save_model(model, tokens, folder, start.recipe, max_length, made, start.normalised)
+        model_store.finished(folder)
     wait(world)
     return summary
-
-
-def _slug(name: str) -> str:
-    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")

@@ -5,14 +5,12 @@
     masked       contexts that are known to belong to a query, or are the query itself; not what a triplet names its negative
     weight       (loss in this batch / loss in the first batch of the epoch that had the task) ** exponent
 
-Under several processes the batch is that of all of them, as if one held it. SciMult exchanges vectors without their gradients,
-lets every process count all queries, and averages, which shrinks what is left by the number of processes; here each process has
-its share of the queries, and a context's gradient from all of them comes back to where it was encoded. `in_batch_margin`, a mean
-over pairs of which queries have different numbers, is that of the whole batch in every process; their weights sum to 1.
+Under several processes the batch is that of all of them, as if one held it: each process has its share of the queries, and a
+context's gradient from all of them comes back to where it was encoded (SciMult exchanges vectors without their gradients).
+`in_batch_margin`, a mean over pairs of which queries have different numbers, is that of the whole batch in every process.
 
 With unlike weights (Liu, Liang and Gitter, AAAI 2019, exponent 0.5; tried in v1 appendix B) a task that was learnt quickly weighs
-less, and others are not drowned by it. A weight is a number: no gradient runs through it. v1 also names GradNorm (Chen et al.,
-ICML 2018), which weighs by gradients; it is not here.
+less. A weight is a number: no gradient runs through it. v1 also names GradNorm (Chen et al., ICML 2018), which is not here.
 
     trunk: learning_rate        what the conditioning adds: conditioning_lr        heads: head_lr
 

@@ -56,15 +56,9 @@ class _OfAll(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, own: Tensor) -> Tensor:
-        sizes = _sizes(len(own))
-        most = max(sizes)
-        padded = own.new_zeros(most, *own.shape[1:])
-        padded[: len(own)] = own
-        parts = [torch.empty_like(padded) for _ in sizes]
-        dist.all_gather(parts, padded)
-        first = sum(sizes[: dist.get_rank()])
+        whole, first = _gathered(own)
         ctx.own = slice(first, first + len(own))
-        return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
+        return whole
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
@@ -83,13 +77,8 @@ def of_all(own: Tensor) -> Tensor:
 
 def of_all_numbers(own: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     """Return the numbers of all processes, in order of rank, and the place of this one's first."""
-    sizes = _sizes(len(own))
-    parts = [torch.zeros(max(sizes), dtype=torch.int64) for _ in sizes]
-    mine = torch.zeros_like(parts[0])
-    mine[: len(own)] = torch.from_numpy(own)
-    dist.all_gather(parts, mine)
-    found = [part[:size].numpy() for part, size in zip(parts, sizes, strict=True)]
-    return np.concatenate(found), sum(sizes[: dist.get_rank()])
+    whole, first = _gathered(torch.from_numpy(own))
+    return whole.numpy(), first
 
 
 def first_here(own: NDArray[np.int64], world: int) -> NDArray[np.bool_]:
@@ -100,11 +89,17 @@ def first_here(own: NDArray[np.int64], world: int) -> NDArray[np.bool_]:
     return ~np.isin(own, everyone[:first])
 
 
-def _sizes(own: int) -> list[int]:
-    sizes = torch.zeros(dist.get_world_size(), dtype=torch.int64)
-    sizes[dist.get_rank()] = own
-    dist.all_reduce(sizes)
-    return [int(size) for size in sizes.tolist()]
+def _gathered(own: Tensor) -> tuple[Tensor, int]:
+    """Return the rows of all processes, in order of rank, and the place of this one's first."""
+    rank, counts = dist.get_rank(), torch.zeros(dist.get_world_size(), dtype=torch.int64)
+    counts[rank] = len(own)
+    dist.all_reduce(counts)
+    sizes: list[int] = counts.tolist()
+    padded = own.new_zeros(max(sizes), *own.shape[1:])
+    padded[: len(own)] = own
+    parts = [torch.empty_like(padded) for _ in sizes]
+    dist.all_gather(parts, padded)
+    return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)]), sum(sizes[:rank])
 
 
 def wait(world: int) -> None:

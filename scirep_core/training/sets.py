@@ -16,24 +16,24 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from scirep_core.data import load_task
 from scirep_core.data.inventory import TRAINING
+from scirep_core.data.sources import root_of
 from scirep_core.data.text import Recipe
-from scirep_core.kit.errors import CacheError, ConfigError, nearest
+from scirep_core.encoders.trunk.tokens import Tokens, read_tokens
+from scirep_core.kit.errors import CacheError, ConfigError
 from scirep_core.kit.records import read_json
 from scirep_core.kit.store import atomic_folder, held, home, stable_hash, write_json
 from scirep_core.results import code_of
 from scirep_core.training.config import DataConfig
-from scirep_core.training.data import Documents, Reading, TrainTask, build, stream
+from scirep_core.training.data import Documents, Reading, Stream, TrainTask, build, stream
 from scirep_core.training.data.pairs import SOURCES, pair_tasks
+from scirep_core.training.data.published import published_streams, read_tasks_config
 from scirep_core.training.variants import DATA_SOURCES, Budget, Variant
-
-if TYPE_CHECKING:
-    from scirep_core.encoders.trunk.tokens import Tokens
-    from scirep_core.training.data import Stream
 
 CODE = (
     "training/sets.py", "training/batching.py", "training/data", "encoders/trunk/tokens.py", "data/*.py", "data/readers",
@@ -67,15 +67,10 @@ def read(data: DataConfig, of: Base, room: int = ROOM, split: str = "train") -> 
         room: tokens of `max_length` that are left to the conditioning.
         split: train or validation.
 
-    Raises ConfigError for an unknown source or set, sets of two papers, a dev part where there is none.
+    Raises ConfigError for an unknown set, sets of two papers, a dev part where there is none.
     """
-    from scirep_core.encoders.trunk.tokens import read_tokens
     from scirep_core.training.data.real import TRAINED, sample_streams
 
-    if data.source not in DATA_SOURCES and not Path(data.source).expanduser().is_dir():
-        raise ConfigError(
-            f"data.source = {data.source!r}: {nearest(data.source, DATA_SOURCES)}, or a folder of training collections"
-        )
     tokens = read_tokens(of.folder)
     reading = Reading(of.recipe, data.max_length - room, data.titles_only, seed=data.seed)
     if any(name in SOURCES for name in data.tasks) and not _collections(data):
@@ -96,10 +91,7 @@ def _collections(data: DataConfig) -> bool:
 
 
 def _source(data: DataConfig, tokens: Tokens, split: str, reading: Reading) -> tuple[Any, Make]:
-    from scirep_core.data import load_task
     from scirep_core.data.open.tasks import TRAINED
-    from scirep_core.data.sources import root_of
-    from scirep_core.training.data.published import published_streams, read_tasks_config
     from scirep_core.training.data.real import open_stream
 
     def root(name: str) -> Path:

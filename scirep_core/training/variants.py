@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,10 +24,8 @@ from scirep_core.kit.errors import ConfigError, look_up, nearest
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.training.batching import Mixing
 from scirep_core.training.config import DataConfig, TrainConfig, from_params
+from scirep_core.training.data import TrainTask
 from scirep_core.training.data.pairs import SOURCES
-
-if TYPE_CHECKING:
-    from scirep_core.training.data import TrainTask
 
 # ------------------------------------------------------------------------------------------------------------ variants
 
@@ -81,11 +79,7 @@ class Variant:
 
 
 def of_formats(chosen: Sequence[Format]) -> tuple[str, ...]:
-    """Return the training sets of some task formats.
-
-    >>> of_formats(["RGN"])
-    ('scirepeval/cite_count', 'scirepeval/pub_year')
-    """
+    """Return the training sets of some task formats."""
     return tuple(name for name in TRAINING if TASKS[name].format in chosen)
 
 
@@ -217,25 +211,20 @@ def plain(member: str) -> tuple[str, int]:
 
 
 class DataSource(NamedTuple):
-    """What trains: a source of training sets by name.
-
-    Attributes:
-        text: what a study says of it.
-        base: what its studies start from unless another is asked for.
-        recorded: where below results/ its studies are recorded. Invented papers lie apart from real ones.
-        scored: source by which `load_task` reads what is scored.
-        collections: whether it has whole collections in the papers' layouts, SciMult's pairs among them.
-        cut: whether a base that is not trained reads no more of a text than what is trained from it.
-        plain: whether the base itself, as its authors use it, is scored beside.
-    """
+    """What trains: a source of training sets by name."""
 
     text: str
     base: str
     recorded: str
+    """Folder below results/; invented papers lie apart from real ones."""
     scored: str
+    """Source by which `load_task` reads what is scored."""
     collections: bool
+    """Whether it has whole collections in the papers' layouts, SciMult's pairs among them."""
     cut: bool
+    """Whether a base that is not trained reads no more of a text than what is trained from it."""
     plain: bool
+    """Whether the base itself, as its authors use it, is scored beside."""
 
 
 DATA_SOURCES: dict[str, DataSource] = {
@@ -298,11 +287,7 @@ MINUTE: dict[str, Any] = {
     "batch": 32, "accumulation": 1, "learning_rate": 1e-3, "head_lr": 1e-2, "schedule": "linear", "warmup": 20,
     "final": 0.05, "clip": 1.0, "steps": 300,
 }  # fmt: skip
-"""A training of a minute: heads at ten times the encoder's rate, or cross entropy stays at chance. Tried on the embedded
-literature (3,000 papers, width 64, one seed; tau of years and macro F1 of MeSH after training, of the base in brackets):
-128 tokens kept instead of 256 leave 18 and 42 (base 22, 38) where 256 give 42 and 46 (38, 39), what tells a year or a method
-standing late in an abstract; batches of 64, 48 and 32 do alike, at a third to a half of the time; rates three times as high
-or low, and lower rates for lower layers, are no better."""
+"""A training of a minute: heads at ten times the encoder's rate, or cross entropy stays at chance."""
 BUDGETS: dict[str, Budget] = {
     "tiny": Budget(
         papers=600, width=16, layers=2, base_steps=4, max_length=32, cap=40, train=MINUTE | {"steps": 4, "warmup": 1},
@@ -330,13 +315,8 @@ BUDGETS: dict[str, Budget] = {
                    train={"batch": 256, "accumulation": 1, "precision": "bfloat16"}),
 }  # fmt: skip
 """tiny: seconds, for tests; small: two cores, about a minute a model; large: one GPU; samples: a base by name on a few hundred
-real papers; open: a base by name on the open literature; published, real: the papers' settings, on the embedded literature
-and on the papers' own collections.
-
-Of open: a document of 128 tokens took a core 0.14 s in float32 and 0.04 s in bfloat16, forward and back through MiniLM, so that a
-training takes two cores ten minutes or more; one H200 took less than a minute. What stands beside a frozen trunk (adapters,
-fusion, a prefix) works inside its layers, so that no trunk's output can be kept for them: every document is encoded in every
-step."""
+real papers; open: a base by name on the open literature, ten minutes on two cores; published, real: the papers' settings, on the
+embedded literature and on the papers' own collections."""
 
 
 def budget(name: str, **changes: Any) -> Budget:
@@ -354,11 +334,11 @@ def budget(name: str, **changes: Any) -> Budget:
     return made
 
 
-def asked(given: Budget) -> tuple[str, dict[str, Any]] | None:
-    """Return a budget's name and the settings laid over it, the fewest that give this one; None where names give none.
+def asked(given: Budget) -> dict[str, Any]:
+    """Return what rows say of a budget: its name and the settings laid over it, the fewest that give this one; {} if none do.
 
     >>> asked(budget("small", papers=1000, train={"steps": 100}))
-    ('small', {'papers': 1000, 'steps': 100})
+    {'budget': 'small', 'settings': {'papers': 1000, 'steps': 100}}
     """
 
     def flat(one: Budget) -> dict[str, Any]:
@@ -368,7 +348,8 @@ def asked(given: Budget) -> tuple[str, dict[str, Any]] | None:
     wanted = flat(given)
     found = {name: {key: value for key, value in wanted.items() if flat(one)[key] != value} for name, one in BUDGETS.items()
              if (one.source, one.options) == (given.source, given.options)}  # fmt: skip
-    return min(found.items(), key=lambda item: len(item[1]), default=None)
+    name = min(found, key=lambda one: len(found[one]), default="")
+    return {"budget": name, "settings": found[name]} if name else {}
 
 
 def at_rate(given: Budget, rate: float) -> Budget:

@@ -25,6 +25,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data import hub
+from scirep_core.data.inventory import TASKS, TRAINING
+from scirep_core.data.readers.scirepeval import TARGETS, TEXT_COLLECTION, RankedQuery, TrainExample, TrainRow, training
 from scirep_core.data.text import FIELDS, Recipe
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.formats import Format
@@ -33,7 +36,6 @@ from scirep_core.kit.store import sha256_array, stable_hash
 from scirep_core.training.batching import titled, triplets_of
 
 if TYPE_CHECKING:  # a machine that only trains has no datasets' libraries
-    from scirep_core.data.readers.scirepeval import RankedQuery, TrainExample, TrainRow
     from scirep_core.encoders.trunk.tokens import Tokens
 
 Kind = Literal["classification", "multi_label", "regression", "triplet"]
@@ -157,6 +159,10 @@ class Stream:
     most: int | None = None
     respect_grades: bool = True
 
+    def scaled(self, values: Sequence[float]) -> Stream:
+        """Return it with mean and spread of these targets; a spread of 0 is 1, since there is nothing to scale."""
+        return replace(self, mean=float(np.mean(values)), spread=float(np.std(values)) or 1.0)
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -268,11 +274,7 @@ def _drawn(stream: Stream, seed: int) -> Iterator[TrainExample]:
 def in_proportion(groups: Sequence[str], most: int, seed: int) -> frozenset[int]:
     """Return places of at most `most` rows, of each group its share, rounded so that the sum is met; drawn by `seed`.
 
-    Papers of several classes are a group for each combination of them; the published code balances the classes one by
-    one instead.
-
-    >>> sorted(in_proportion(["a", "b", "a", "a"], 2, seed=0))[-1] < 4
-    True
+    Papers of several classes are a group for each combination of them; the published code balances them one by one.
     """
     if len(groups) <= most:
         return frozenset(range(len(groups)))
@@ -305,9 +307,6 @@ def stream(name: str, root: Path, split: str = "train", most: int | None = None)
 
     Raises ConfigError for an unknown name, DataError with file and row for what is malformed or not there.
     """
-    from scirep_core.data.inventory import TASKS, TRAINING
-    from scirep_core.data.readers.scirepeval import training
-
     if name not in TRAINING:
         raise ConfigError(f"{name!r} is no training set; {nearest(name, TRAINING)}")
     spec, rows = TASKS[name], partial(training, name, root, split)
@@ -316,8 +315,7 @@ def stream(name: str, root: Path, split: str = "train", most: int | None = None)
         made = Stream(name, kind, rows, spec.format, spec.format, most=most)
         known = list(_targets(root, spec.config, "train"))
         if kind == "regression":
-            mean, spread = moments(known)
-            return replace(made, mean=mean, spread=spread)
+            return made.scaled(known)
         known += _targets(root, spec.config, "validation")
         return replace(made, classes=tuple(sorted(set(chain.from_iterable(map(_names, known))))))
     if not spec.text_query:
@@ -326,15 +324,7 @@ def stream(name: str, root: Path, split: str = "train", most: int | None = None)
     return Stream(name, "triplet", rows, "PRX", "QRY", (*FIELDS, "venue", "year"), text_query=True, most=most)
 
 
-def moments(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and spread of a regression's targets; a spread of 0 is 1, since there is nothing to scale."""
-    return float(np.mean(values)), float(np.std(values)) or 1.0
-
-
 def _targets(root: Path, config: str, split: str) -> Iterator[Any]:
-    from scirep_core.data import hub
-    from scirep_core.data.readers.scirepeval import TARGETS, TEXT_COLLECTION
-
     find = hub.files if split == "train" else hub.find
     if paths := find(root, TEXT_COLLECTION, config, split):
         for found in hub.rows(paths, {TARGETS[config]: (str, list, int, float)}):
@@ -365,11 +355,7 @@ class Shelf:
     """
 
     def __init__(self, tokens: Tokens, max_length: int, file: Path | None = None) -> None:
-        """Start with no documents; of each at most `max_length` token ids are kept, [CLS] and [SEP] included.
-
-        Args:
-            file: where token ids are written as they come, int32; the documents are then a map of it.
-        """
+        """Start with no documents; token ids go to `file`, int32, as they come, and the documents are then a map of it."""
         if max_length < 3:
             raise ConfigError(f"max_length = {max_length}: no token fits between [CLS] and [SEP]. Give at least 3")
         self.tokens, self.max_length = tokens, max_length

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from scirep_core.data.readers.scimult import SEP, dpr_rows
 from scirep_core.data.text import Recipe
 from scirep_core.kit.errors import ConfigError, check_name, nearest
 from scirep_core.kit.formats import Format
@@ -70,11 +71,6 @@ def pair_tasks(
 
 
 def _rows(name: str, root: Path, split: str, shelf: Shelf, recipe: Recipe, most: int | None) -> NDArray[np.int64]:
-    from scirep_core.data.readers.scimult import (  # the datasets need more than a machine that only trains has
-        SEP,
-        dpr_rows,
-    )
-
     format, part = SOURCES[name], name.partition("pretrain_")[2]
     path = root / "scimult" / "pretraining" / f"{part}_{'train' if split == 'train' else 'val'}.json"
 

@@ -29,7 +29,7 @@ from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.kit.records import field, read_json
-from scirep_core.training.data import Kind, Stream, moments, stream
+from scirep_core.training.data import Kind, Stream, stream
 
 HUB = "allenai/scirepeval"
 TYPES = ("classification", "regression", "ir", "triplet")
@@ -42,18 +42,10 @@ PARTS = {"train": "train", "validation": "dev"}
 
 @dataclass(frozen=True)
 class PublishedTask:
-    """One entry.
+    """One entry: `set` names a training set of the hub collection, or `files` those of rows by split.
 
-    Attributes:
-        name: the entry's own, such as cite_pred.
-        type, kind: as stated, and of training task.
-        set: training set of the hub collection, such as scirepeval/cite_count; "" where files are named.
-        files: split -> file of rows; empty where a set is named.
-        labels: file of class names; None where the classes are those that occur.
-        labels_field: column of the target.
-        fields: of a paper's text.
-        format, query_format: of the control codes.
-        sample_size: split -> most examples; None is all.
+    `labels` is a file of class names, None where the classes are those that occur, `labels_field` the target's column,
+    `sample_size` the most examples by split, None all of them.
     """
 
     name: str
@@ -218,8 +210,7 @@ def _of_files(task: PublishedTask, split: str) -> Stream:
     trained = (task.files.get("train", files[0]),)
     known = [row.target for row in _examples(trained, task)]
     if task.kind == "regression":
-        mean, spread = moments([float(value) for value in known if not isinstance(value, str | tuple)])
-        return replace(made, mean=mean, spread=spread)
+        return made.scaled([float(value) for value in known if not isinstance(value, str | tuple)])
     if task.labels:
         return made
     names = chain.from_iterable([value] if isinstance(value, str) else value for value in known)  # type: ignore[misc]

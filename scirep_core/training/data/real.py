@@ -28,7 +28,7 @@ from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainE
 from scirep_core.data.task import Judged, Labelled, Task, Triple, Triples
 from scirep_core.kit.errors import ConfigError, check_name, nearest
 from scirep_core.kit.records import Paper
-from scirep_core.training.data import Kind, Stream, moments
+from scirep_core.training.data import Kind, Stream
 
 
 def task_stream(name: str, task: Task, split: str = "train", most: int | None = None) -> Stream:
@@ -39,10 +39,7 @@ def task_stream(name: str, task: Task, split: str = "train", most: int | None = 
         return Stream(name, "triplet", rows, "PRX", task.format, task.fields, text_query=bare, most=most)
     kind: Kind = "multi_label" if payload.multi_label else "classification" if payload.label_names else "regression"
     made = Stream(name, kind, rows, task.format, task.format, classes=payload.label_names, most=most)
-    if kind != "regression":
-        return made
-    mean, spread = moments([float(one.label) for one in payload.splits["train"]])  # type: ignore[arg-type]
-    return replace(made, mean=mean, spread=spread)
+    return made if kind != "regression" else made.scaled([float(one.label) for one in payload.splits["train"]])  # type: ignore[arg-type]
 
 
 def rows_of(task: Task, split: str) -> Iterator[TrainExample | PaperTriple]:
