@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard, cast
@@ -80,7 +81,7 @@ class Given:
         table = self.tables(task, protocol)
         if not coverage(task, table).embedded:
             raise ConfigError(f"{self.name}: {strangers(task, table)}")
-        wanted = list(dict.fromkeys(task.payload.ids().needed))
+        wanted = needed(task)
         wanted += [f"{key}{QUERY}" for key in wanted]
         if isinstance(task.payload, Signatures):
             wanted += [row.signature_id for row in task.payload.rows]
@@ -159,11 +160,17 @@ class Coverage(NamedTuple):
     missing: tuple[str, ...]
 
 
-def coverage(task: Task, vectors: Vectors, first: int = 3) -> Coverage:
+def needed(task: Task | FacetCollection) -> list[str]:
+    """Return the ids whose vectors a score needs, each once; of a faceted collection its papers."""
+    return list(dict.fromkeys(task.payload.ids().needed if isinstance(task, Task) else task.papers))
+
+
+def coverage(task: Task | FacetCollection, vectors: Vectors, first: int = 3) -> Coverage:
     """Return the coverage of a task by vectors; of author disambiguation mentions may have vectors instead of papers."""
-    wanted = list(dict.fromkeys(task.payload.ids().needed))
-    if isinstance(task.payload, Signatures) and not all(key in vectors for key in wanted):
-        mentions = [row.signature_id for row in task.payload.rows]
+    wanted = needed(task)
+    payload = task.payload if isinstance(task, Task) else None
+    if isinstance(payload, Signatures) and not all(key in vectors for key in wanted):
+        mentions = [row.signature_id for row in payload.rows]
         wanted = mentions if all(key in vectors for key in mentions) else wanted
     missing = [key for key in wanted if key not in vectors]
     return Coverage(task.name, len(wanted) - len(missing), len(wanted), tuple(missing[:first]))
@@ -171,12 +178,12 @@ def coverage(task: Task, vectors: Vectors, first: int = 3) -> Coverage:
 
 def strangers(task: Task | FacetCollection, vectors: Vectors, first: int = 3) -> str:
     """Return what to say where no id a task needs has a vector: some ids of both."""
-    wanted = list(dict.fromkeys(task.payload.ids().needed if isinstance(task, Task) else task.papers))
+    wanted = needed(task)
     if not vectors:
         return f"no vectors for {task.name}, which needs {len(wanted)}"
-    yours, needed = (", ".join(list(ids)[:first]) + (", ..." if len(ids) > first else "") for ids in (vectors, wanted))
+    yours, theirs = (", ".join(list(ids)[:first]) + (", ..." if len(ids) > first else "") for ids in (vectors, wanted))
     there = f"none of the {len(wanted)} ids that {task.name} needs ({task.source} data) is there"
-    return f"{there}: yours are {yours}; needed are {needed}"
+    return f"{there}: yours are {yours}; needed are {theirs}"
 
 
 # ---- vectors by id ----------------------------------------------------------------------------------------------------
@@ -187,26 +194,31 @@ def as_mapping(vectors: Any, name: str = "vectors") -> dict[str, NDArray[np.floa
 
     Raises DataError for an id twice or ragged rows, NumericError for NaN or huge numbers, naming the id.
     """
+    rows: Any
     if isinstance(vectors, tuple | list):
         if len(vectors) != 2:
             raise DataError(name, None, f"expected (ids, array), found {len(vectors)} parts")
         try:
-            ids, array = [_id(i, name) for i in vectors[0]], np.asarray(vectors[1])
+            ids, rows = [_id(i, name) for i in vectors[0]], np.asarray(vectors[1])
         except (TypeError, ValueError) as error:
             raise DataError(name, None, f"expected (ids, array): {error}") from None
-        _refuse_shape(array, len(ids), name)
-        _refuse_duplicates(ids, name)
-        table: dict[str, NDArray[np.floating]] = dict(zip(ids, array, strict=True))
+        if rows.ndim != 2 or len(rows) != len(ids):
+            wide = f"Give a 2-d array, a row of numbers per id, not {rows.ndim}-d"
+            reason = f"{len(ids)} ids for an array of shape {rows.shape}"
+            raise DataError(name, None, reason, "Give one row per id" if rows.ndim == 2 else wide)
     elif isinstance(vectors, Mapping):
-        _refuse_duplicates((_id(key, name) for key in vectors), name)
+        ids = [_id(key, name) for key in vectors]
         try:
-            table = {_id(key, name): np.asarray(value) for key, value in vectors.items()}
+            rows = [np.asarray(value) for value in vectors.values()]
         except (TypeError, ValueError) as error:
             raise DataError(name, None, f"a vector is no row of numbers: {error}") from None
     else:
         raise DataError(name, None, f"expected a mapping id -> vector or (ids, array), found {type(vectors).__name__}")
+    table: dict[str, NDArray[np.floating]] = dict(zip(ids, rows, strict=True))
     if not table:
         raise DataError(name, None, "no vectors")
+    if len(table) < len(ids):
+        raise DataError(name, None, f"id {Counter(ids).most_common(1)[0][0]} is there twice", "Keep one vector per id")
     _refuse_bad(table, name)
     return table
 
@@ -229,14 +241,6 @@ def _blocks(rows: Sequence[NDArray[Any]], size: int = 4096) -> Iterator[tuple[in
     """Yield the number of a block's first row, and the block: a call for each of 300,000 rows takes seconds."""
     for start in range(0, len(rows), size):
         yield start, np.stack(rows[start : start + size])
-
-
-def _refuse_shape(array: NDArray[Any], ids: int, name: str) -> None:
-    if array.ndim != 2:
-        raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}",
-                        f"Give a 2-d array, a row of numbers per id, not {array.ndim}-d")  # fmt: skip
-    if ids != len(array):
-        raise DataError(name, None, f"{ids} ids for an array of shape {array.shape}", "Give one row per id")
 
 
 def _refuse_bad(table: Vectors, name: str) -> None:
@@ -268,14 +272,6 @@ def _id(key: object, name: str) -> str:
     return text
 
 
-def _refuse_duplicates(ids: Iterable[str], name: str) -> None:
-    seen: set[str] = set()
-    for key in ids:
-        if key in seen:
-            raise DataError(name, None, f"id {key} is there twice", "Keep one vector per id")
-        seen.add(key)
-
-
 def content_hash(table: Vectors) -> str:
     """Content hash of vectors, whatever their order and precision."""
     digest = hashlib.sha256()
@@ -296,14 +292,12 @@ def read_vectors(path: Path) -> dict[str, NDArray[np.floating]]:
         raise DataError(path, None, "file not found")
     if path.suffix not in SUFFIXES:
         raise DataError(path, None, f"unknown kind {path.suffix!r}", f"Give one of {', '.join(SUFFIXES)}")
-    return as_mapping(_of_arrays(path) if path.suffix == ".npz" else _of_rows(path), str(path))
-
-
-def _of_arrays(path: Path) -> tuple[list[Any], NDArray[Any]]:
+    if path.suffix != ".npz":
+        return as_mapping(_of_rows(path), str(path))
     ids, array = read_arrays(path, ("ids",), ("vectors", "emb"))
     if ids.ndim > 1:
         raise DataError(path, None, f"ids have shape {ids.shape}", "Give one id per row")
-    return np.atleast_1d(ids).tolist(), array
+    return as_mapping((np.atleast_1d(ids).tolist(), array), str(path))
 
 
 def _of_rows(path: Path) -> dict[str, NDArray[np.float64]]:

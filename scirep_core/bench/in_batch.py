@@ -228,13 +228,8 @@ def angles(of: Trained, batch: int) -> list[Result]:
         "mean cosine between two tasks": apart, "mean cosine within a task": same,
         "mean cosine between two tasks minus within a task": apart - same,
     }  # fmt: skip
-    hashed = hash_of(of.tasks)
-    return [_over_draws(metric, values, hashed) for metric, values in named.items()]
-
-
-def _over_draws(metric: str, values: Sequence[float] | NDArray[np.floating], hashed: str) -> Result:
-    mean = over(values)  # type: ignore[arg-type]
-    return Result(
-        "scimult/gradients", "train", metric, "paper", mean.value, len(values), encoder=VANILLA, low=mean.low, high=mean.high,
+    means, hashed = {metric: over(values) for metric, values in named.items()}, hash_of(of.tasks)
+    return [Result(
+        "scimult/gradients", "train", metric, "paper", one.value, len(one.values), encoder=VANILLA, low=one.low, high=one.high,
         source="embedded", data_hash=hashed, provenance=provenance(), note="n: draws of two batches",
-    )  # fmt: skip
+    ) for metric, one in means.items()]  # fmt: skip

@@ -43,13 +43,9 @@ def mesh_labels() -> dict[str, LabelText]:
 def label_space(
     sample: Task, name: str, names: Sequence[LabelText] | None = None, papers: Sequence[str] | None = None
 ) -> Task:
-    """Return a classification sample as label ranking: its papers, train and test together, among label texts.
+    """Return a classification sample as label ranking: its papers, or those given, among label texts, its own classes or `names`.
 
-    Args:
-        names: the label texts to rank; the sample's own classes unless given. Gold labels are found among them by name.
-        papers: those ranked, all unless given.
-
-    Raises DataError for a class that no label text has as its name.
+    Gold labels are found by name. Raises DataError for a class that no label text has as its name.
     """
     data = cast(Labelled, sample.payload)
     own = (LabelText(f"label:{i}", label) for i, label in enumerate(data.label_names))

@@ -110,12 +110,7 @@ class Row(NamedTuple):
 
 
 class Board(NamedTuple):
-    """All rows in the order of the leaderboard.
-
-    Attributes:
-        origins: the number behind each row, its seconds left out: they differ from build to build.
-        left: how many numbers are no rows, by what they are.
-    """
+    """All rows in the order of the leaderboard, the numbers behind them, and how many are no rows, by what they are."""
 
     rows: list[Row]
     origins: dict[Row, Result | Printed]
@@ -287,22 +282,19 @@ def collect(profile: str = "embedded", results: Path | None = None, executed: Pa
         if not reason:
             made = ours(row, where)
             reason = TWICE if made in origins else ""
-            origins.setdefault(made, replace(row, seconds=None, by_query={}))
+            origins.setdefault(made, replace(row, seconds=None, by_query={}))  # seconds differ from build to build
         if reason:
             left[reason] = left.get(reason, 0) + 1
-    return _repeats_told(Board(sorted(origins, key=_order), origins, left))
-
-
-def _repeats_told(board: Board) -> Board:
-    """Return the board with the second and further rows of one number called repeats, so that a ranking holds it once."""
     seen: set[tuple[object, ...]] = set()
-    origins = {}
-    for row in board.rows:
-        number = (row.kind, row.cell, row.system, shortened(row.value), row.n, row.kind == SUBMITTED and row.chapter)
-        repeated = row.what == "score" and number in seen
+    told: dict[Row, Result | Printed] = {}
+    for one in sorted(
+        origins, key=_order
+    ):  # the second and further rows of one number are repeats: a ranking holds it once
+        number = (one.kind, one.cell, one.system, shortened(one.value), one.n, one.kind == SUBMITTED and one.chapter)
+        repeated = one.what == "score" and number in seen
         seen.add(number)
-        origins[row._replace(what="repeat") if repeated else row] = board.origins[row]
-    return Board(sorted(origins, key=_order), origins, board.left)
+        told[one._replace(what="repeat") if repeated else one] = origins[one]
+    return Board(sorted(told, key=_order), told, left)
 
 
 _PLACE = {name: at for at, name in enumerate((*TASKS, *SAMPLES, *OPEN))}

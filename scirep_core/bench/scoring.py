@@ -51,6 +51,8 @@ RANDOM_DIM = 32
 PROBED = ("classification", "regression")
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, how much of it is done, of how much): first texts encoded, then tasks scored."""
+Encoded = Callable[[int, int], None] | None
+"""Called with how many texts are encoded, of how many."""
 
 
 # ---- one task --------------------------------------------------------------------------------------------------------
@@ -95,10 +97,11 @@ def evaluate(
     if protocol == "sound" and not intercept:
         raise ConfigError("the sound protocol fits an intercept; without one goes with protocol paper")
     if not isinstance(vectors, str | Mapping | tuple | list | PairScorer):
-        found, made, reads = _modelled(task, vectors, protocol)
+        own = vectors if given.is_encoder(vectors) else given.as_model(vectors)
+        by: Any = given.by_callable if isinstance(own, given.Model) else given.by_encoder
         more = {"metrics": metrics, "similarity": similarity, "split": split, "seed": seed, "intercept": intercept}
-        rows = evaluate(task, found, protocol, on_missing, tasks=tasks, name=name or made, **more)  # type: ignore[arg-type]
-        return [replace(row, provenance={**row.provenance, "reads": reads}) for row in rows]
+        rows = evaluate(task, by(task, own, protocol), protocol, on_missing, tasks=tasks, name=name or own.name, **more)  # type: ignore[arg-type]
+        return [replace(row, provenance={**row.provenance, "reads": own.recipe.reads}) for row in rows]
     scorer = vectors if isinstance(vectors, PairScorer) else None
     name = name or (vectors if isinstance(vectors, str) else scorer.name if scorer else "vectors")
     if scorer and not (isinstance(task, Task) and task.type in RANKING):
@@ -117,20 +120,15 @@ def evaluate(
     split = split or "test"
     how: dict[str, Any] = {"tasks": tasks, "metrics": metrics, "protocol": protocol, "split": split, "seed": seed}
     if isinstance(vectors, str):
-        return facets.evaluate(task, facets.System(name, named_rankings(task, vectors, seed)), **how)
+        check_name("vectors", vectors, ("oracle", "random"), ", or a file")
+        ranked = facets.oracle_rankings(task) if vectors == "oracle" else facets.random_rankings(task, seed)
+        return facets.evaluate(task, facets.System(name, ranked), **how)
     similarity = similarity or task.similarity
     table = as_mapping(vectors, name)
     part = restrict(task, table) if on_missing == "drop" else task
     system = facets.System(name, facets.rank_by_vectors(part, table, similarity, name), content_hash(table), similarity)
     rows = [replace(row, note=sentence(row.note, doubts(table))) for row in facets.evaluate(part, system, **how)]
     return rows if part is task else [_coverage(row, task, part) for row in rows]
-
-
-def _modelled(task: FacetCollection | Task, model: Any, protocol: Protocol) -> tuple[Vectors, str, dict[str, str]]:
-    if given.is_encoder(model):
-        return given.by_encoder(task, model, protocol), model.name, model.recipe.reads
-    own = given.as_model(model)
-    return given.by_callable(task, own, protocol), own.name, own.recipe.reads
 
 
 def _evaluate_task(task: Task, vectors: Any, name: str, asked: Question) -> list[Result]:
@@ -163,15 +161,9 @@ def named_vectors(task: Task, name: str, seed: int) -> dict[str, NDArray[np.floa
         return given.read_vectors(task.oracle)
     if name != "random":
         raise ConfigError(f"unknown vectors {name!r}; {nearest(name, ('oracle', 'random'))}, or a file")
-    ids = list(dict.fromkeys(task.payload.ids().needed))
+    ids = given.needed(task)
     drawn = np.random.default_rng(seed).standard_normal((len(ids), RANDOM_DIM), dtype=np.float32)
     return dict(zip(ids, drawn, strict=True))
-
-
-def named_rankings(task: FacetCollection, name: str, seed: int) -> facets.Rankings:
-    """Return the rankings called `oracle` or `random` of a faceted collection. Raises ConfigError for other names."""
-    check_name("vectors", name, ("oracle", "random"), ", or a file")
-    return facets.oracle_rankings(task) if name == "oracle" else facets.random_rankings(task, seed)
 
 
 def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:
@@ -195,8 +187,7 @@ def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:
 
 def _coverage(row: Result, full: FacetCollection, part: FacetCollection) -> Result:
     task = row.task.partition("/")[2]
-    folds = [facets.SPLIT_FOLDS[row.split]]
-    queries = {q for names in folds for fold in names for q in full.splits[task][fold]}
+    queries = {q for fold in facets.SPLIT_FOLDS[row.split] for q in full.splits[task][fold]}
     rated = sum(len(full.judgements[q]) for q in queries)
     scored = sum(len(part.judgements.get(q, ())) for q in queries)
     dropped = sum(q not in part.judgements for q in queries)
@@ -273,13 +264,16 @@ def attempt(
         else:
             rows[at] = hit
     computed, passed = [], 0  # passed: tasks in a row that another process is computing; after a whole round, wait
-    _prepare(scored, [suited[at] for at in waiting], question.protocol, progress)
+    texts = functools.partial(progress, "texts") if progress else None
+    with suppress(Exception):  # what cannot be encoded is left to the turn of the task that holds it
+        if waiting:
+            scored.prepare([suited[at] for at in waiting], question.protocol, texts)
     while waiting:
         task = suited[at := waiting.popleft()]
         if progress:
             progress(task.name, len(suited) - len(waiting) - 1, len(suited))
         try:
-            made = _one(scored, task, keys[at], question, keep, again, passed > len(waiting), progress)
+            made = _one(scored, task, keys[at], question, keep, again, passed > len(waiting), texts)
         except Exception as error:
             _failed(failed, task, error)
             passed = 0
@@ -351,13 +345,6 @@ def _why(error: Exception) -> str:
     return str(error) if isinstance(error, ScirepError) else f"{type(error).__name__}: {error}"
 
 
-def _prepare(system: System | Given, tasks: list[Task], protocol: str, progress: Progress | None) -> None:
-    """Encode all texts of the tasks at once; what cannot be encoded is left to the turn of the task that holds it."""
-    with suppress(Exception):
-        if tasks:
-            system.prepare(tasks, protocol, _texts(progress))
-
-
 def _one(
     system: System | Given,
     task: Task,
@@ -366,37 +353,32 @@ def _one(
     keep: bool,
     again: bool,
     wait: bool,
-    progress: Progress | None,
+    texts: Encoded,
 ) -> tuple[list[Result], bool] | None:
     """Return a task's rows and whether they were computed now; None where another process is at it."""
     if not (keep and task.data_hash):
-        return _evaluate(system, task, key, question, progress), True
+        return _evaluate(system, task, key, question, texts), True
     with score_cache.held(key, wait) as mine:
         if not mine:
             return None
-        there = None if again else score_cache.read(key)  # its holder may just have finished
-        if there is not None:
+        if not again and (there := score_cache.read(key)) is not None:  # its holder may just have finished
             return there, False
-        rows = _evaluate(system, task, key, question, progress)
+        rows = _evaluate(system, task, key, question, texts)
         score_cache.write(key, rows)
         return rows, True
 
 
 def _evaluate(
-    system: System | Given, task: Task, key: score_cache.Key, question: Question, progress: Progress | None
+    system: System | Given, task: Task, key: score_cache.Key, question: Question, texts: Encoded
 ) -> list[Result]:
     begun = time.perf_counter()
-    vectors: Any = system.on(task, question.protocol, progress=_texts(progress))
+    vectors: Any = system.on(task, question.protocol, texts)
     rows = evaluate(task, vectors, name=system.name, **question.arguments(task))
     for row in rows:
         if not np.isfinite(row.value):
             raise NumericError(f"{task.name}, {row.split}, {row.metric}: the value is not a number")
     spent = time.perf_counter() - begun
     return [replace(row, fingerprint=key["system"][0], seconds=row.seconds or spent) for row in rows]
-
-
-def _texts(progress: Progress | None) -> Callable[[int, int], None] | None:
-    return functools.partial(progress, "texts") if progress else None
 
 
 def _placed(

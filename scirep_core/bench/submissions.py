@@ -19,7 +19,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,13 +53,6 @@ RANGES = {"median_rank": (1.0, math.inf), "kendall_tau": (-100.0, 100.0), "pears
 """Least and greatest value of a metric that does not lie between 0 and 100."""
 VERSIONS = {name: version for version, name in AVERAGES.items()}
 """Task name of an average -> its version."""
-
-
-class Line(NamedTuple):
-    """A row as read, and the line it begins on."""
-
-    at: int
-    row: Result
 
 
 class Checked(NamedTuple):
@@ -237,10 +230,9 @@ def _place(row: Result) -> tuple[object, ...]:
     return row.task, row.metric, row.split, row.protocol, back_end, row.source, row.data_hash, row.encoder
 
 
-def _average(line: Line, lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
-    row = line.row
-    alike = [one.row for one in lines if one.row.task in SPECS
-             and (one.row.encoder, one.row.protocol, one.row.source) == (row.encoder, row.protocol, row.source)]  # fmt: skip
+def _average(row: Result, rows: Iterable[Result]) -> Iterator[tuple[str, str]]:
+    alike = [one for one in rows if one.task in SPECS
+             and (one.encoder, one.protocol, one.source) == (row.encoder, row.protocol, row.source)]  # fmt: skip
     try:
         made = averages(alike, VERSIONS[row.task], False, (row.split,))[0]
     except (ScirepError, IndexError) as error:
@@ -259,7 +251,7 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
     itself cannot be read.
     """
     faults: list[DataError] = []
-    lines: list[Line] = []
+    lines: list[tuple[int, Result]] = []
     unchecked: dict[str, None] = {}
     if not NAME.fullmatch(name):
         remedy = "Use up to 64 small letters, digits, points, - and _, a letter or digit first"
@@ -267,7 +259,7 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
     at = None
     for at, value in objects(path):
         try:
-            lines.append(Line(at, from_json(value, path, at)))
+            lines.append((at, from_json(value, path, at)))
         except DataError as error:
             faults.append(error)
     if at is None:
@@ -275,12 +267,12 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
     seen: dict[tuple[object, ...], str] = {}
     for other in others:
         seen |= {_place(row): f"submitted already as {other.stem}" for row in read_results(other)}
-    for line in lines:
-        row, found = line.row, list(_names(line.row))
+    for at, row in lines:
+        found = list(_names(row))
         named = not found
         found += [*_numbers(row), *_system(row)]
         if named and row.task in VERSIONS:
-            found += _average(line, lines)
+            found += _average(row, (one for _, one in lines))
         elif named:
             wrong, silent = _data(row)
             found += wrong
@@ -288,10 +280,10 @@ def check(path: Path, name: str, others: Sequence[Path] = ()) -> Checked:
         if (before := seen.get(_place(row))) is not None:
             what = f"{row.encoder!r:.80} on {row.task}, {row.metric}, {row.split} is there twice: {before}"
             found.append((what, "Keep one, or give the system another name"))
-        seen.setdefault(_place(row), f"first at line {line.at}")
-        faults += [DataError(path, line.at, reason, remedy) for reason, remedy in found]
+        seen.setdefault(_place(row), f"first at line {at}")
+        faults += [DataError(path, at, reason, remedy) for reason, remedy in found]
     kept: dict[str, Any] = {"kind": "recorded", "chapter": f"{SUBMITTED}/{name}", "by_query": {}}
-    rows = [dataclasses.replace(line.row, **kept) for line in lines]
+    rows = [dataclasses.replace(row, **kept) for _, row in lines]
     return Checked(rows, sorted(faults, key=lambda fault: fault.line or 0), list(unchecked))
 
 

@@ -2,12 +2,10 @@
 
     ratio = seconds of a variant / seconds of MTL CTRL, in one round          value: the median over rounds
 
-The ways take turns within each round, so what else the machine does falls on all of them; a lone timing means nothing, and
-seconds of different rounds are never divided by each other. Encoding is timed twice: a paper under one format, as the
-paper's table has it, and under all four, which is what a reader of four vectors pays: one pass for MTL CLS and the
-one-pass formats, four for the others. These are held against MTL CLS, too, which has one vector. The ensemble's seconds
-are the sum of its members'. Models are as they begin: training does not change what they cost. On a CPU one thread works
-and its CPU time counts, which a busy machine changes little; on a GPU the wall clock does.
+The ways take turns within each round, so what else the machine does falls on all of them. Encoding is timed twice: a paper
+under one format, as the paper's table has it, and under all four: one pass for MTL CLS and the one-pass formats, four for the
+others. These are held against MTL CLS, too, which has one vector. The ensemble's seconds are the sum of its members'. Models are
+as they begin. On a CPU one thread works and its CPU time counts; on a GPU the wall clock does.
 
 On a base of the book the documents are those of its training sets. On a shape (encoders/trunk/shapes.py) weights and documents are
 random, all of one length: time does not depend on what they say, and nothing but torch and numpy is needed:
@@ -21,8 +19,7 @@ What a way costs by arithmetic alone, at any size, on any machine, is `cost`:
     stored        bytes of a paper's vectors in float32
 
 Counted on models whose tensors hold no data (encoders/trunk/counting.py), with two layers and with three: each further layer adds
-what the third does. Operations are no times: what is not a matrix product takes time too, and small products more than
-their share. A time far above its count of operations says how much is overhead. An ensemble costs the sum of its members.
+what the third does. An ensemble costs the sum of its members.
 """
 
 from __future__ import annotations
@@ -35,22 +32,28 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
-from scirep_core.encoders.trunk.bert import Shape
+from scirep_core.encoders.conditioning.base import Conditioned, conditioning
+from scirep_core.encoders.settings import pick_device, token_batches
+from scirep_core.encoders.trunk import counting
+from scirep_core.encoders.trunk.bert import Shape, Trunk
+from scirep_core.encoders.trunk.counting import parameters
+from scirep_core.encoders.trunk.number_types import at_threads, machine
 from scirep_core.encoders.trunk.shapes import SHAPES
+from scirep_core.encoders.trunk.speed import now
+from scirep_core.encoders.trunk_encoder import ready
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import FORMATS
 from scirep_core.results import Result, provenance, write_results
+from scirep_core.training.data import Documents, TrainTask
+from scirep_core.training.loop import train
 from scirep_core.training.models import Say, base, options_of, silent, untrained
-from scirep_core.training.sets import Base, examples
+from scirep_core.training.sets import ROOM, Base, examples
 from scirep_core.training.variants import Budget, budget, config, plain, variant
-
-if TYPE_CHECKING:
-    from scirep_core.encoders.conditioning.base import Conditioned
-    from scirep_core.training.data import TrainTask
 
 FLOAT = 4
 """Bytes of a number."""
@@ -110,11 +113,6 @@ def _single(name: str, of: Shape, tokens: int, options: tuple[tuple[str, Any], .
 
 def counted(name: str, of: Shape, tokens: int, options: Mapping[str, Any]) -> Cost:
     """Return what `cost` does, of a variant that is one training, counted layer by layer."""
-    import torch
-
-    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
-    from scirep_core.encoders.trunk import counting
-    from scirep_core.encoders.trunk.bert import Trunk
 
     chosen = variant(name)
     with torch.device("meta"):
@@ -185,8 +183,6 @@ def measure(
 
     Raises ConfigError for fewer than one of papers, steps and rounds, or a variant of other than one training or a mean.
     """
-    from scirep_core.encoders.trunk.number_types import at_threads
-
     if min(papers, steps, rounds) < 1:
         raise ConfigError(f"papers = {papers}, steps = {steps}, rounds = {rounds}: give one or more of each")
     single = list(dict.fromkeys([REFERENCE, *(one for name in names for one in members(name))]))
@@ -218,9 +214,10 @@ def _measured(
             found = {TRAINING: spent, SHARE: share, **_encoding(models[name], documents)}
             for what, value in found.items() if number else ():
                 taken[what][name].append(value)
-    data = "drawn" if start.name in SHAPES else given.source
+    data, device = "drawn" if start.name in SHAPES else given.source, pick_device(None)
     setup = {"base": start.name, "data": data, **_size(models[REFERENCE]), "rounds": rounds, "documents": papers, "steps": steps,
-             **_machine(), "batch": given.train.get("batch"), "precision": given.train.get("precision", "float32"),
+             "machine": machine(device), "device": device, "threads": torch.get_num_threads(), "batch": given.train.get("batch"),
+             "precision": given.train.get("precision", "float32"),
              "mean_tokens": float(np.mean([len(one) for one in documents]))}  # fmt: skip
     made = [row for name in names for row in _rows(name, taken, setup)]
     made += [_share(name, taken[SHARE][name], setup) for name in single if name in names]
@@ -232,9 +229,6 @@ def drawn(name: str, given: Budget, tokens: int, docs: int = 1000, seed: int = 0
 
     Raises ConfigError for more tokens than it has places, those that a conditioning adds included.
     """
-    from scirep_core.training.data import Documents, TrainTask
-    from scirep_core.training.sets import ROOM
-
     shape, random = SHAPES[name], np.random.default_rng(seed)
     if not 2 < tokens <= shape.max_position_embeddings:
         raise ConfigError(f"tokens = {tokens}: {name} takes 3 to {shape.max_position_embeddings}")
@@ -257,23 +251,8 @@ def _size(model: Conditioned) -> dict[str, int]:
     return {"width": shape.hidden_size, "layers": shape.num_hidden_layers}
 
 
-def _machine() -> dict[str, Any]:
-    import torch
-
-    from scirep_core.encoders.settings import pick_device
-    from scirep_core.encoders.trunk.number_types import machine
-
-    device = pick_device(None)
-    return {"machine": machine(device), "device": device, "threads": torch.get_num_threads()}
-
-
 def _model(name: str, start: Start, given: Budget, running: bool = False) -> Conditioned:
     """Return a variant's model as it begins; `running`, laid out for encoding."""
-    from scirep_core.encoders.conditioning.base import Conditioned, conditioning
-    from scirep_core.encoders.settings import pick_device
-    from scirep_core.encoders.trunk.bert import Trunk
-    from scirep_core.encoders.trunk_encoder import ready
-
     chosen, device = variant(name), pick_device(None)
     own = options_of(chosen, given)
     if isinstance(start.model, Base):
@@ -286,13 +265,7 @@ def _model(name: str, start: Start, given: Budget, running: bool = False) -> Con
 
 
 def _training(name: str, start: Start, given: Budget, steps: int) -> tuple[float, float]:
-    """Return seconds of some steps of training, and its share of the measured rate of matrix products.
-
-    Seconds are by `clock`, from the first forward pass to the end of the last step: what comes before and after, such as
-    reading examples and writing a checkpoint, is not the way's.
-    """
-    from scirep_core.training.loop import train
-
+    """Return seconds by `clock`, from the first forward pass to the end of the last step, and the share of matrix products."""
     settings = replace(config(name, 0, given), steps=steps, warmup=0, checkpoint_every=0)
     model = _model(name, start, given)
     device, times = str(model.trunk.words.weight.device), []
@@ -305,16 +278,10 @@ def _training(name: str, start: Start, given: Budget, steps: int) -> tuple[float
 
 def clock(device: str) -> float:
     """Return seconds: of this process's CPU time on a CPU, where others share it; of the wall on a GPU that has no work left."""
-    from scirep_core.encoders.trunk.speed import now
-
     return time.process_time() if device == "cpu" else now(device)
 
 
 def _encoding(model: Conditioned, documents: Sequence[list[int]]) -> dict[str, float]:
-    import torch
-
-    from scirep_core.encoders.settings import token_batches
-
     device = str(model.trunk.words.weight.device)
     batches = list(token_batches([len(one) for one in documents], TOKENS[device.partition(":")[0]]))
     spent = {}
@@ -350,8 +317,6 @@ def _share(name: str, shares: Sequence[float], setup: Mapping[str, object]) -> R
 
 def _count(name: str, start: Start, given: Budget, setup: Mapping[str, object]) -> Result:
     """Return the row of parameters a format: what one format alone uses, the largest; of an ensemble its members' sum."""
-    from scirep_core.encoders.trunk.counting import parameters
-
     added = sum(max(parameters(_model(one, start, given)).per_route.values(), default=0) for one in members(name))
     return _row(name, PER_FORMAT, float(added), 1, setup)
 

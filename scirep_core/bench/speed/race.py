@@ -5,9 +5,8 @@
     matrix share     operations that the vectors need / seconds / measured rate of a large matrix product (speed.py)
 
 Every way encodes the same texts with the same weights, one after the other, round after round; ratios are taken within a
-round, so what else the machine does falls on all. CPU time of the process stands beside wall time, and on a shared machine
-is the better of the two: with one thread of a CPU the share is of it. The vectors are compared, too: what is fast and wrong
-is no encoder.
+round, so what else the machine does falls on all. CPU time of the process stands beside wall time: with one thread of a CPU
+the share is of it. The vectors are compared, too.
 
     scirep bench --model minilm --texts abstracts
     python -c "from scirep_core.bench.speed.race import race, texts_of; print(race('bert-base', texts_of('filled')[1], 'filled'))"
@@ -20,23 +19,29 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from scirep_core.data import load_task
 from scirep_core.encoders import ENCODERS, load_encoder
+from scirep_core.encoders.hub import load_tokenizer, pool, quiet_transformers
+from scirep_core.encoders.models.model_folder import reading
+from scirep_core.encoders.models.screening import library_config
+from scirep_core.encoders.settings import pick_device
+from scirep_core.encoders.trunk.attention import chosen
+from scirep_core.encoders.trunk.number_types import at_threads, available, machine
 from scirep_core.encoders.trunk.shapes import SHAPES, blank, filled
+from scirep_core.encoders.trunk.speed import flops, matrix_rate, now
 from scirep_core.kit.errors import ConfigError, DataError, check_name, nearest
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance, version
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Vectors = NDArray[np.float32]
 TASK = "encoders/race"
@@ -98,11 +103,7 @@ def trunk_of(encoder: Any) -> Any:
 
 def _sentence_transformers(dtype: str) -> Callable[[Runner], Lane]:
     def make(runner: Runner) -> Lane:
-        import torch
         from sentence_transformers import SentenceTransformer
-
-        from scirep_core.encoders.hub import quiet_transformers
-        from scirep_core.encoders.models.model_folder import reading
 
         quiet_transformers()
         more = {} if dtype == "float32" else {"model_kwargs": {"dtype": getattr(torch, dtype)}}
@@ -120,11 +121,6 @@ def _sentence_transformers(dtype: str) -> Callable[[Runner], Lane]:
 
 def _loop(runner: Runner) -> Lane:
     """Return texts as they come, in batches that are padded to their longest, the model called on each."""
-    import torch
-
-    from scirep_core.encoders.hub import load_tokenizer, pool, quiet_transformers
-    from scirep_core.encoders.models.model_folder import reading
-    from scirep_core.encoders.models.screening import library_config
 
     with reading(runner.folder, "model"):
         model = quiet_transformers().AutoModel.from_pretrained(runner.folder, config=library_config(runner.folder))
@@ -199,8 +195,6 @@ def run(
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, list[Lap]], dict[str, Vectors]]:  # fmt: skip
     """Return name -> laps, and name -> vectors; each way runs once before the clock does."""
-    from scirep_core.encoders.trunk.speed import now
-
     laps: dict[str, list[Lap]] = {name: [] for name in lanes}
     found: dict[str, Vectors] = {}
     for number in range(rounds + 1):
@@ -240,10 +234,6 @@ def race(
 
     Raises ConfigError for an unknown way, one whose library is not there, no texts, or fewer than one round.
     """
-    import torch
-
-    from scirep_core.encoders.settings import pick_device
-    from scirep_core.encoders.trunk.number_types import at_threads, available
 
     where = pick_device(device)
     emulated = available("bfloat16", where) != "bfloat16"
@@ -265,12 +255,6 @@ def _raced(
     runner: Runner, names: Sequence[str], texts: list[str], source: str, rounds: int, model: str,
     progress: Callable[[str], None],
 ) -> list[Result]:  # fmt: skip
-    import torch
-
-    from scirep_core.encoders.trunk.attention import chosen
-    from scirep_core.encoders.trunk.number_types import machine
-    from scirep_core.encoders.trunk.speed import flops, matrix_rate
-
     loaded, tokens = trunk_of(load_encoder(runner.name, max_length=runner.max_length, device=runner.device)).loaded
     lengths = [len(ids) for ids in tokens.ids(texts, runner.max_length)]
     work = flops(loaded.trunk.shape, lengths, loaded.pooling == "cls")
@@ -314,8 +298,6 @@ def _raced(
 
 def cpu_rate(dtype: str, size: int = 1024, times: int = 10, seconds: float = 2.0) -> float:
     """Return operations a second of CPU time of a product of large matrices by one thread: best of ten, fewer if they take long."""
-    import torch
-
     a, b = (torch.randn(size, size, dtype=getattr(torch, dtype)) for _ in range(2))
     spent: list[float] = []
     while len(spent) < times and sum(spent) < seconds:
@@ -355,8 +337,6 @@ def abstracts(every: int = 24) -> list[str]:
     So its share of padding is what it is on all 2,286. They lie in a random order. Raises DataError where they are not at
     hand.
     """
-    from scirep_core.data import load_task
-
     recipe, found = load_encoder("minilm").recipe, set[str]()
     for name in ("fos", "mesh_descriptors", "cite_prediction", "same_author", "search"):
         task: Any = load_task(f"sample/{name}", "real")
@@ -369,8 +349,6 @@ def abstracts(every: int = 24) -> list[str]:
 
 def invented(papers: int = 1000, seed: int = 0, encoder: str = "minilm") -> list[str]:
     """Return invented titles and abstracts, as an encoder's recipe joins them."""
-    from scirep_core.data import load_task
-
     task: Any = load_task("scirepeval/cite_count", "embedded", papers, seed)
     return [load_encoder(encoder).recipe.of_paper(paper) for paper in task.texts()]
 

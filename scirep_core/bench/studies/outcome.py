@@ -25,10 +25,10 @@ from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import grouped, to_jsonl
 from scirep_core.kit.store import write_text
 from scirep_core.results import Result, provenance, read_results, write_results
+from scirep_core.training.models import Tried
 
 if TYPE_CHECKING:
     from scirep_core.results.comparison import Tukey
-    from scirep_core.training.models import Tried
 
 # ---------------------------------------------------------------------------------------------------------------- files
 
@@ -111,8 +111,14 @@ def over_seeds(rows: Iterable[Result]) -> list[Result]:
     """
     trained = (row for row in trainings(rows) if "training_seed" in row.parameters)
     found = grouped(trained, lambda row: (line(row), row.task, row.split, row.metric, row.protocol))
-    for group in found.values():
-        _alike(group)
+    for (label, *place, _), group in found.items():
+        for what, of in ALIKE.items():
+            first, *others = dict.fromkeys(map(of, group))
+            if others:
+                raise ConfigError(
+                    f"{', '.join((label, *place))}: no mean over trainings scored on other {what}, {first} and {others[0]}. Score "
+                    "them all anew (--again), or give --out FILE"
+                )
     return [_mean(label, group) for (label, *_), group in found.items()]
 
 
@@ -122,17 +128,6 @@ ALIKE: dict[str, Callable[[Result], Any]] = {
     "units": lambda row: ", ".join(sorted(row.by_query)),
 }
 """What trainings must share whose mean is taken."""
-
-
-def _alike(group: Sequence[Result]) -> None:
-    for what, of in ALIKE.items():
-        first, *others = dict.fromkeys(map(of, group))
-        if others:
-            one = group[0]
-            raise ConfigError(
-                f"{line(one)}, {one.task}, {one.split}, {one.metric}: no mean over trainings scored on other {what}, {first} and "
-                f"{others[0]}. Score them all anew (--again), or give --out FILE"
-            )
 
 
 OF_ONE = ("training_seed", "model", "training_seconds")

@@ -10,6 +10,7 @@ resample the same test rows. Means over seeds, spread and tests are in bench/stu
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import time
 from collections import Counter
@@ -18,12 +19,23 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import torch
+
+from scirep_core.bench import score_cache, scoring, suites
+from scirep_core.bench.scoring import Progress
 from scirep_core.bench.speed.efficiency import measure
 from scirep_core.bench.studies.outcome import over_seeds, read_trials, trainings, write_curves, write_rows, write_trials
 from scirep_core.bench.studies.tables import OWN, Cell, Study, cells, on_source, study
-from scirep_core.data.task import capped
+from scirep_core.bench.suites import AVERAGED, AVERAGES, SPECS, averages
+from scirep_core.bench.systems import System
+from scirep_core.data.task import Task, capped
+from scirep_core.encoders import load_encoder
+from scirep_core.encoders.ensemble import Ensemble, members
+from scirep_core.encoders.models.model_store import describe, is_saved
+from scirep_core.encoders.settings import pick_device
+from scirep_core.encoders.trunk.number_types import available
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.records import grouped
 from scirep_core.kit.store import home, stable_hash
@@ -31,11 +43,6 @@ from scirep_core.results import Result, checkout, provenance, read_results
 from scirep_core.training.data.real import TRAINED, held_out
 from scirep_core.training.models import Made, Say, Tried, Watch, base, documents_of, obtain, silent
 from scirep_core.training.variants import BUDGETS, DATA_SOURCES, Budget, asked, variant
-
-if TYPE_CHECKING:
-    from scirep_core.bench.scoring import Progress
-    from scirep_core.bench.systems import System
-    from scirep_core.data.task import Task
 
 Stage = Literal["all", "train", "score"]
 
@@ -84,11 +91,11 @@ def run(
     path = out or results_file(name, given.source)
     if name == "efficiency":
         timed = [row for on in of.bases for row in measure(given, on, of.variants, say=say)]
-        timed = [replace(row, parameters={**row.parameters, **_asked(given)}) for row in timed]
+        timed = [replace(row, parameters={**row.parameters, **asked(given)}) for row in timed]
         write_rows(path, timed)
         return timed
     rates = path.with_name("rates.jsonl")
-    tried = {on: read_trials(rates, _asked(given)).get(on, {}) for on in of.bases}
+    tried = {on: read_trials(rates, asked(given)).get(on, {}) for on in of.bases}
     there = _recorded(path, of, given) if out is None and only != "train" and path.is_file() else []
     done = set() if again or not there else _done(there, protocol, set(_data(of, given)))
     jobs = [
@@ -119,10 +126,11 @@ def run(
         used |= unit.used
         for on, trials in unit.tried.items():
             tried[on] |= trials
-        write_trials(rates, tried, given.source, _asked(given))
+        write_trials(rates, tried, given.source, asked(given))
         own = [row for place in sorted(rows) for row in rows[place]]
         anew = {_number(row) for row in own}
-        made = sorted([*(row for row in there if _number(row) not in anew), *own], key=_seed_of)
+        made = [*(row for row in there if _number(row) not in anew), *own]
+        made.sort(key=lambda row: row.parameters.get("training_seed", -1))
         if only != "train":
             write_rows(path, made)
         if curves:
@@ -139,15 +147,10 @@ def run(
     return [*made, *over_seeds(made)]
 
 
-def _asked(given: Budget) -> dict[str, Any]:
-    name, settings = asked(given) or ("", {})
-    return {"budget": name, "settings": settings} if name else {}
-
-
 def _recorded(path: Path, of: Study, given: Budget) -> list[Result]:
     """Return the trainings a file holds. Raises ConfigError where they are of another budget, of other tasks or of other data:
     one table is of one size, and its lines are compared on the same papers."""
-    there, own, today = trainings(read_results(path)), _asked(given), _data(of, given)
+    there, own, today = trainings(read_results(path)), asked(given), _data(of, given)
     for row in there:
         data = row.parameters.get("data") if row.metric == "average" else row.data_hash
         wrong = ""
@@ -164,8 +167,6 @@ def _recorded(path: Path, of: Study, given: Budget) -> list[Result]:
 
 def _data(of: Study, given: Budget) -> dict[str, str]:
     """Return the hash of today's data by the task that rows are of; of an average that of all its tasks."""
-    from scirep_core.bench.suites import AVERAGES
-
     hashes = {task.name: task.data_hash for task in _tasks(of, given)}
     averaged = _averaged(of)
     return {AVERAGES[averaged[0]]: stable_hash(hashes)} if averaged else hashes
@@ -173,8 +174,6 @@ def _data(of: Study, given: Budget) -> dict[str, str]:
 
 def _averaged(of: Study) -> tuple[str, tuple[str, ...]] | None:
     """Return the version and the splits of the average that a study's tasks form, None where they form none."""
-    from scirep_core.bench.suites import AVERAGED
-
     return AVERAGED.get(of.tasks) if isinstance(of.tasks, str) else None
 
 
@@ -194,10 +193,6 @@ def _done(there: Sequence[Result], protocol: str, tasks: set[str]) -> set[str]:
 
 def _number(row: Result) -> tuple[Any, ...]:
     return row.encoder, row.protocol, row.task, row.split, row.metric, row.seed
-
-
-def _seed_of(row: Result) -> int:
-    return int(row.parameters.get("training_seed", -1))
 
 
 class _Job(NamedTuple):
@@ -231,10 +226,6 @@ def _units(name: str, of: Study, seed: int, given: Budget, only: Stage, protocol
 
 def _unit(job: _Job, say: Say, watch: Watch | None = None, progress: Progress | None = None) -> _Done:
     """Train and score a unit's cells; a cell that fails does not lose the others."""
-    from scirep_core.encoders.ensemble import members
-    from scirep_core.encoders.settings import pick_device
-    from scirep_core.encoders.trunk.number_types import available
-
     done = _Done(job.place, [], [], [], set(), job.tried)
     tasks = _tasks(job.study, job.given) if job.only != "train" else []
     if not job.cells:
@@ -263,23 +254,13 @@ def _unit(job: _Job, say: Say, watch: Watch | None = None, progress: Progress | 
 
 def _parallel(jobs: Sequence[_Job], workers: int, say: Say) -> Iterator[_Done]:
     """Yield units as processes finish them; each has its share of the cores."""
-    import os
-
     threads = max(1, (os.cpu_count() or 1) // workers)
-    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (threads,)) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
         for future in as_completed([pool.submit(_unit, job, say) for job in jobs]):
             yield future.result()
 
 
-def _begin(threads: int) -> None:
-    import torch
-
-    torch.set_num_threads(threads)
-
-
 def _tasks(of: Study, given: Budget) -> list[Task]:
-    from scirep_core.bench.suites import SPECS
-
     loaded = _loaded(of.tasks, given.papers, given.data_seed, DATA_SOURCES[given.source].scored, given.probed)
     whole = of.split is None or not _averaged(of)
     return [task for task in loaded if whole or not SPECS[task.name].few_shot]
@@ -288,8 +269,6 @@ def _tasks(of: Study, given: Budget) -> list[Task]:
 @functools.lru_cache(maxsize=1)
 def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int, source: str, probed: int) -> list[Task]:
     """Return the tasks that are scored; of real samples that are trained on, what was held out."""
-    from scirep_core.bench import suites
-
     tasks, failed = suites.load_tasks(names, source, papers, data_seed)
     for error in failed.values():
         raise error
@@ -299,10 +278,6 @@ def _loaded(names: str | tuple[str, ...], papers: int, data_seed: int, source: s
 
 def as_system(label: str, made: Sequence[Made], code: str = OWN, how: str = "mean", dtype: str = "float32") -> System:
     """Return models as what is scored: several joined, or one code's vectors for every format."""
-    from scirep_core.bench.systems import System
-    from scirep_core.encoders import load_encoder
-    from scirep_core.encoders.ensemble import Ensemble
-
     suffix = "" if code == OWN else f"#{code}"
     members = tuple(load_encoder(f"{one.encoder}{suffix}", dtype=dtype) for one in made)
     encoder = members[0] if len(members) == 1 else Ensemble(label, members, how)
@@ -313,8 +288,6 @@ def _score(
     job: _Job, cell: Cell, system: System, made: Sequence[Made], dtype: str, tasks: list[Task], progress: Progress | None
 ) -> list[Result]:  # fmt: skip
     """Return the rows of one cell, and its averages where its tasks form them. Raises ScirepError naming tasks that failed."""
-    from scirep_core.bench import score_cache, scoring
-
     given = job.given
     outcome = scoring.attempt(
         tasks, system, papers=given.papers, data_seed=given.data_seed, progress=progress,
@@ -326,18 +299,13 @@ def _score(
     parameters = {
         "variant": cell.variant, "training_seed": cell.seed, "base": cell.base, "code": cell.code,
         "model": "+".join(one.key for one in made), "dtype": dtype, **own, **_length(made),
-        **_of_data(job), **_asked(given),
+        **_of_data(job), **asked(given),
     }  # fmt: skip
     return _placed(job.name, job.study, outcome.rows, parameters)
 
 
 def _curves(job: _Job, cell: Cell, made: Made, member: str) -> list[Result]:
-    """Return what a training saw at each look: losses in training and on the dev part, and the dev part's measures, by task.
-
-    Of a line whose vectors are joined from several models each has its own, by the member's name behind the line's.
-    """
-    from scirep_core.encoders.models.model_store import describe, is_saved
-
+    """Return what a training saw at each look, by task, under the line's name; of several models with the member's behind it."""
     how = describe(made.folder).made if is_saved(made.folder) else {}
     if not how.get("training", {}).get("curve"):
         return []
@@ -369,8 +337,6 @@ def curves_file(path: Path) -> Path:
 
 def _length(made: Sequence[Made]) -> dict[str, Any]:
     """Return how long a cell's models were trained, with what they go on from, and how they pool: from their folders."""
-    from scirep_core.encoders.models.model_store import describe, is_saved
-
     found = [describe(one.folder) for one in made if is_saved(one.folder)]
     trained = [one.made["training"] for one in found if "training" in one.made]
     if not trained:
@@ -382,13 +348,11 @@ def _length(made: Sequence[Made]) -> dict[str, Any]:
 
 
 def _references(job: _Job, tasks: list[Task], progress: Progress | None) -> list[Result]:
-    from scirep_core.bench import scoring
-
     size = {"papers": job.given.papers, "data_seed": job.given.data_seed}
     rows: list[Result] = []
     for system in job.study.references:
         scored = scoring.score(tasks, system, protocol=job.protocol, progress=progress, **size)  # type: ignore[arg-type]
-        rows += _placed(job.name, job.study, scored, {"variant": system, **_of_data(job), **_asked(job.given)})
+        rows += _placed(job.name, job.study, scored, {"variant": system, **_of_data(job), **asked(job.given)})
     return rows
 
 
@@ -398,8 +362,6 @@ def _placed(name: str, of: Study, rows: Sequence[Result], parameters: dict[str, 
     Of a suite its averages, the widest of which holds the value of every unit; of single tasks their rows, without the
     values of single queries.
     """
-    from scirep_core.bench.suites import averages
-
     means: list[Result] = []
     if averaged := _averaged(of):
         version, splits = averaged
