@@ -7,8 +7,12 @@ imported by the command that needs them.
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +23,9 @@ from scirep_core import __version__
 from scirep_core.cli import bench, data, diff, edition, encode, export, listing, perturb, score, study, submit, train
 from scirep_core.cli.shared import argument, option
 from scirep_core.kit.errors import ConfigError, ScirepError, legible
+from scirep_core.kit.store import home
 from scirep_core.kit.terminal import Json, hushed, is_hushed, print_json, say, warn
+from scirep_core.results import ROOT
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -102,7 +108,6 @@ def book(
     from scirep_core import book as book_
     from scirep_core.book import runner
     from scirep_core.book.runcache import Places
-    from scirep_core.results import ROOT
 
     results = runner.run_all(profile, only, progress=say)
     failed = [result for result in results if not result.ok]
@@ -164,9 +169,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 def extra_of(module: str) -> str:
     """Return the first extra of this package that brings a module, "" where none does."""
-    import importlib.metadata
-    import re
-
     plain = {"ot": "pot"}.get(top := module.partition(".")[0].lower(), top.replace("_", "-"))
     for requirement in importlib.metadata.requires("scirep-book") or ():
         name, extra = re.match(r"[\w.-]*", requirement), re.search(r"extra == ['\"]([\w-]+)", requirement)
@@ -177,10 +179,6 @@ def extra_of(module: str) -> str:
 
 def unforeseen(error: BaseException) -> str:
     """Write the traceback of an error that nobody foresaw to a file, and return the line that names it."""
-    import tempfile
-    import traceback
-
-    from scirep_core.kit.store import home
 
     trace = "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace")
     for folder in (home() / "faults", None):  # None: the system's place for such files

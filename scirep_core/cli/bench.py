@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Annotated
 
 from scirep_core.cli.shared import option
+from scirep_core.kit.store import home
 from scirep_core.kit.terminal import Json, print_json, say, table
+from scirep_core.results import write_results
 
 EXAMPLES = (
     "Examples: scirep bench --rounds 3;  scirep bench --model MY_FOLDER --texts my_texts.txt --threads 4;  "
@@ -41,8 +43,6 @@ def bench(
     machine's matrix products allow. The ratio is a property of the machine as much as of the code. Measure an idle one.
     """
     from scirep_core.bench.speed import race
-    from scirep_core.kit.store import home
-    from scirep_core.results import write_results
 
     source, given = race.texts_of(texts, number, lengths)
     command = shlex.join(["scirep", *sys.argv[1:]])

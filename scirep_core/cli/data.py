@@ -12,6 +12,7 @@ import typer
 
 from scirep_core.cli.shared import argument, option
 from scirep_core.kit.errors import CacheError, ConfigError, check_name
+from scirep_core.kit.store import atomic, home
 from scirep_core.kit.terminal import Json, print_json, say, table, warn
 
 app = typer.Typer(no_args_is_help=True, help="The collections: list, get, verify.", rich_markup_mode=None)
@@ -52,7 +53,6 @@ def data_get(
     from scirep_core.data.manifests import fetch, list_manifests, local_folder
     from scirep_core.data.open import PREFIX, folder
     from scirep_core.data.sources import real_parts
-    from scirep_core.kit.store import home
 
     collections, names = list_manifests(), _each(names)
     known = [*collections, "embedded", "open", *TASKS]
@@ -160,14 +160,8 @@ def overlap(
     def line(one: Overlap) -> list[str]:
         return [one.task, *map(cell, (one.papers, one.queries, one.both_seen, one.trained_on, one.as_positive))]
 
-    columns = [
-        "task",
-        "papers seen",
-        "queries seen",
-        "pairs, both seen",
-        "pairs trained on",
-        "relevant pairs trained on",
-    ]
+    pairs_ = ("pairs, both seen", "pairs trained on", "relevant pairs trained on")
+    columns = ["task", "papers seen", "queries seen", *pairs_]
     table(f"Shown by {train}, {found[0].rows:,} rows", columns, [line(one) for one in found])
     for one in found:
         if one.papers.first:
@@ -197,7 +191,6 @@ def pairs(
     """
     from scirep_core.data.readers.maple import Report
     from scirep_core.data.readers.maple import pairs as made
-    from scirep_core.kit.store import atomic
 
     if as_json and str(out) == "-":
         raise ConfigError("--json would stand among the rows on standard output. Give --out a file")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from scirep_core.cli.shared import one_of, option, showing
+import numpy as np
+
+from scirep_core.cli.shared import of_scoring, one_of, option, showing
 from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.store import atomic
 from scirep_core.kit.terminal import Json, print_json, say
 
 EXAMPLES = (
@@ -103,18 +107,13 @@ def _fields(text: str) -> tuple[str, ...]:
 
 
 def _file(papers: Path, out: Path, model: Any, format: Any, reading: Any) -> dict[str, Any]:
-    import numpy as np
-
     from scirep_core.encoders.vectors.embed import embed
     from scirep_core.encoders.vectors.encoding import records, scan
-    from scirep_core.kit.store import atomic
 
     scan(papers, model.recipe, reading)  # every line is right, no id is there twice
     found = list(records(papers, model.recipe, reading))
     with showing() as show:
-        vectors = embed(
-            model, [record.text for record in found], format, lambda done, total: show("encoding", done, total, "texts")
-        )
+        vectors = embed(model, [record.text for record in found], format, partial(of_scoring(show), "texts"))
     with atomic(out) as stream:
         np.savez(stream, ids=np.array([record.paper_id for record in found]), vectors=vectors)
     return {"papers": len(found), "dim": int(vectors.shape[1])}
@@ -131,10 +130,7 @@ def _folder(
     named, model = encoder
     plan = encoding.plan(papers, out, model, format, reading, shard)
     with showing() as show:
-
-        def progress(done: int, total: int) -> None:
-            show("encoding", done, total, "texts")
-
+        progress = partial(of_scoring(show), "texts")
         if on_ray:
             scale.encode_on_ray(papers, out, plan, named, format, progress)
         else:

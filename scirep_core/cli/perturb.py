@@ -13,6 +13,7 @@ from typing import IO, Annotated, Any
 
 from scirep_core.cli.shared import option
 from scirep_core.kit.errors import ConfigError, DataError
+from scirep_core.kit.records import field, parse_line, raw_lines
 from scirep_core.kit.terminal import Json, bar, print_json, table, warn
 
 EXAMPLES = (
@@ -47,7 +48,6 @@ def perturb(
     """
     from scirep_core.data.perturbations import PERTURBATIONS, TOP, VARIANTS, perturbation
     from scirep_core.data.perturbations.linguistics import find_tools
-    from scirep_core.kit.records import raw_lines
 
     if list_codes:
         _list(as_json)
@@ -104,8 +104,6 @@ def _top(lines: Lines, path: Path, tools: Any) -> frozenset[str]:
 
 def _papers(lines: Lines, path: Path, doing: str) -> Iterator[tuple[str, str, str]]:
     """Yield (paper_id, title, abstract); a title or abstract that is null or not there is empty."""
-    from scirep_core.kit.records import field, parse_line
-
     for number, raw in bar(lines, doing, unit=" papers", delay=2):
         if not raw.strip():
             continue

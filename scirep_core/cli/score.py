@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from scirep_core.cli.shared import argument, of_scoring, one_of, option, showing
 from scirep_core.kit.errors import ConfigError, ScirepError
+from scirep_core.kit.formats import PROTOCOLS, SIMILARITIES
 from scirep_core.kit.terminal import Json, print_json, say, table, warn
+from scirep_core.results import Result, published
+from scirep_core.results import metrics as metrics_
 
 if TYPE_CHECKING:
     from scirep_core.bench.given import Given
     from scirep_core.bench.scoring import Outcome
     from scirep_core.bench.systems import System
-    from scirep_core.results import Result
 
 EXAMPLES = (
     "Examples: scirep score scirepeval --encoder minilm;  scirep score csfcube --rankings DIR;  "
@@ -73,11 +75,9 @@ def score(
     Rows are kept: a second run computes only what is missing, and answers at once where nothing is.
     """
     from scirep_core.bench.score_cache import Question
-    from scirep_core.bench.suites import SUITES
+    from scirep_core.bench.suites import SUITES, known
     from scirep_core.data import PAPERS
     from scirep_core.data.sources import check_size
-    from scirep_core.kit.formats import PROTOCOLS, SIMILARITIES
-    from scirep_core.results import metrics as metrics_
 
     if sum(given is not None for given in (vectors, encoder, rankings)) != 1:
         raise ConfigError("give either --vectors FILE|DIR|oracle|random, or --encoder NAME, or --rankings DIR")
@@ -97,6 +97,7 @@ def score(
     data = (source, PAPERS if papers is None else papers, data_seed)
     check_size(data[1])
     if task not in SUITES:
+        known(task)
         rows = (
             _rankings(task, rankings, data, question)
             if rankings
@@ -131,16 +132,14 @@ def _one(
     name: str, vectors: str | None, encoder: str | None, data: tuple[str, int, int], question: Any, again: bool
 ) -> list[Result]:
     from scirep_core.bench import scoring
-    from scirep_core.bench.given import Given
-    from scirep_core.bench.suites import known
+    from scirep_core.bench.given import Given, coverage
     from scirep_core.data import load_task
     from scirep_core.data.readers.csfcube import FacetCollection
 
-    known(name)
     system = _system(vectors, encoder)
     source, papers, data_seed = data
     task = load_task(name, "embedded" if source == "auto" else source, papers, data_seed)
-    if isinstance(system, Given) and not _any(system, task):
+    if isinstance(system, Given) and not coverage(task, system.tables(task, "paper")).embedded:
         task = _other(name, system, task, source)
     if isinstance(task, FacetCollection):
         rows = _facets(task, system, vectors, question)
@@ -157,22 +156,12 @@ def _one(
     return rows
 
 
-def _any(system: Given, task: Any) -> bool:
-    from scirep_core.bench.given import coverage
-    from scirep_core.data.readers.csfcube import FacetCollection
-
-    table = system.tables(task, "paper")
-    if isinstance(task, FacetCollection):
-        return any(key in table for key in task.papers)
-    return coverage(task, table).embedded > 0
-
-
 def _other(name: str, system: Given, task: Any, source: str) -> Any:
     """Return the real task where vectors have none of the embedded one's ids and it is at hand.
 
     Raises ConfigError naming ids of both where these are not the real task's either, or that is not here.
     """
-    from scirep_core.bench.given import strangers
+    from scirep_core.bench.given import coverage, strangers
     from scirep_core.data import TASKS, load_task
     from scirep_core.data.sources import away
 
@@ -188,7 +177,7 @@ def _other(name: str, system: Given, task: Any, source: str) -> Any:
         real = load_task(name, "real")
     except ScirepError as error:
         raise ConfigError(f"{message}. The real data, which they might be of, cannot be read: {error}") from error
-    if not _any(system, real):
+    if not coverage(real, system.tables(real, "paper")).embedded:
         raise ConfigError(f"{message}. Nor are they those of the real data")
     warn("the ids are not those of the embedded collection: scoring on the real one (--source real)")
     return real
@@ -217,12 +206,10 @@ def _facets(collection: Any, system: System | Given, vectors: str | None, questi
 
 
 def _rankings(name: str, rankings: Path, data: tuple[str, int, int], question: Any) -> list[Result]:
-    from scirep_core.bench.suites import known
     from scirep_core.data import load_task
     from scirep_core.data.readers.csfcube import FacetCollection
     from scirep_core.evaluators import facets
 
-    known(name)
     source, papers, data_seed = data
     collection = load_task(name, "real" if source == "auto" else source, papers, data_seed)
     if not isinstance(collection, FacetCollection):
@@ -278,7 +265,7 @@ def _suite(
 ) -> None:  # fmt: skip
     from scirep_core.bench import scoring
     from scirep_core.bench.given import Given
-    from scirep_core.bench.suites import load_tasks
+    from scirep_core.bench.suites import AVERAGED, averages, load_tasks
 
     system = _system(vectors, encoder)
     source, papers, data_seed = data
@@ -292,16 +279,23 @@ def _suite(
                                     question=question, again=again, progress=of_scoring(show))  # fmt: skip
     outcome = outcome._replace(failed=unread | outcome.failed)
     _warn(outcome.rows)
-    averages, lacking = _averages(name, outcome.rows, partial)
-    short = [row.parameters["lowest_coverage"] for row in averages if "lowest_coverage" in row.parameters]
+    means: list[Result] = []
+    lacking = ""
+    if name in AVERAGED and outcome.rows:
+        version, splits = AVERAGED[name]
+        try:
+            means = averages(outcome.rows, version, partial, splits)
+        except ConfigError as error:
+            lacking = f"{error} (--partial)"
+    short = [row.parameters["lowest_coverage"] for row in means if "lowest_coverage" in row.parameters]
     if short:
-        warn(f"warning: {averages[0].task}: papers are missing, {100 * min(short):.1f} % are there of the worst unit: "
+        warn(f"warning: {means[0].task}: papers are missing, {100 * min(short):.1f} % are there of the worst unit: "
             "no number to compare with one of all papers")  # fmt: skip
-    _record(rows_file, name, [*outcome.rows, *averages])
+    _record(rows_file, name, [*outcome.rows, *means])
     if as_json:
-        print_json([row.to_json() for row in (*outcome.rows, *averages)])
+        print_json([row.to_json() for row in (*outcome.rows, *means)])
     elif outcome.rows:
-        _print_suite(name, outcome, averages)
+        _print_suite(name, outcome, means)
     if unsuited := outcome.unsuited:
         warn(f"{system.name} cannot be scored on {len(unsuited)} of {len(tasks)} tasks: {', '.join(unsuited)}")
     if outcome.failed:
@@ -320,44 +314,29 @@ def _covered(
     from scirep_core.bench.given import coverage
 
     unread: dict[str, Exception] = {}
-    found, readable = [], []
+    found = []
     for task in tasks:
         try:
-            found.append(coverage(task, system.tables(task, "paper")))
-            readable.append(task)
+            found.append((task, coverage(task, system.tables(task, "paper"))))
         except ScirepError as error:
             unread[task.name] = error
-    tasks = readable
-    there, required = sum(one.embedded for one in found), sum(one.required for one in found)
+    there, required = sum(one.embedded for _, one in found), sum(one.required for _, one in found)
     if not there and unread:
         raise next(iter(unread.values()))
     if not there:
-        raise ConfigError(f"{system.name} holds none of the {required} ids of the {len(tasks)} tasks ({source} data). "
+        raise ConfigError(f"{system.name} holds none of the {required} ids of the {len(found)} tasks ({source} data). "
                           "Check the ids, or the data source: --source real reads the published tasks")  # fmt: skip
-    gaps = [one for one in found if one.embedded < one.required]
-    say(f"vectors: {there} of {required} ids of {len(tasks)} tasks")
+    gaps = [one for _, one in found if one.embedded < one.required]
+    say(f"vectors: {there} of {required} ids of {len(found)} tasks")
     for one in gaps:
         warn(f"  {one.task}: {one.embedded} of {one.required}, missing {', '.join(one.missing)}"
             f"{' ...' if one.required - one.embedded > len(one.missing) else ''}")  # fmt: skip
-    ready = [task for task, one in zip(tasks, found, strict=True) if one not in gaps or (drop and one.embedded)]
-    if len(ready) < len(tasks) and not partial:
-        lacking = f"{len(tasks) - len(ready)} of {len(tasks)} tasks lack vectors, listed above"
+    ready = [task for task, one in found if one not in gaps or (drop and one.embedded)]
+    if len(ready) < len(found) and not partial:
+        lacking = f"{len(found) - len(ready)} of {len(found)} tasks lack vectors, listed above"
         without = "--on-missing drop leaves out papers, --partial whole tasks"
         raise ConfigError(f"{lacking}. Encode them, or score without: {without}")
     return ready, unread
-
-
-def _averages(name: str, rows: Sequence[Result], partial: bool) -> tuple[list[Result], str]:
-    """Return the averages a suite's rows can form, and if they cannot, why."""
-    from scirep_core.bench.suites import AVERAGED, averages
-
-    if name not in AVERAGED or not rows:
-        return [], ""
-    version, splits = AVERAGED[name]
-    try:
-        return averages(rows, version, partial, splits), ""
-    except ConfigError as error:
-        return [], f"{error} (--partial)"
 
 
 def _print_suite(name: str, outcome: Outcome, averages: Sequence[Result]) -> None:
@@ -378,8 +357,6 @@ def _print_suite(name: str, outcome: Outcome, averages: Sequence[Result]) -> Non
 
 def _beside(average: str, source: str) -> str:
     """Return one line that says what the averages may be compared with."""
-    from scirep_core.results import published
-
     if "embedded" in source:
         return ("The embedded literature is invented: compare with its floor and ceiling (--vectors random, oracle), "
                 "not with published numbers.")  # fmt: skip

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from scirep_core.cli.shared import argument, of_scoring, one_of, option, showing, words_of
 from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.formats import PROTOCOLS
+from scirep_core.kit.records import WHOLE, from_text
 from scirep_core.kit.terminal import Json, print_json, say, table
+from scirep_core.results import Result
 
 if TYPE_CHECKING:
-    from scirep_core.results import Result
     from scirep_core.training.loop import Status
 
 EXAMPLES = (
@@ -62,7 +64,6 @@ def study(
     """
     from scirep_core.bench.studies import outcome, tables
     from scirep_core.bench.studies import study as study_
-    from scirep_core.kit.formats import PROTOCOLS
 
     if name == "list":
         _list(as_json)
@@ -138,8 +139,6 @@ def _shown(row: Result, changes: dict[str, Any]) -> bool:
 
 
 def _whole(option: str, text: str) -> int:
-    from scirep_core.kit.records import WHOLE
-
     if not WHOLE.fullmatch(text.strip()):
         raise ConfigError(f"{option} {text!r}: expected whole numbers")
     return int(text)
@@ -155,9 +154,6 @@ def _names(text: str, known: Any) -> tuple[str, ...]:
 
 
 def _budget(name: str, settings: Sequence[str]) -> Any:
-    from dataclasses import fields
-
-    from scirep_core.kit.records import from_text
     from scirep_core.training.config import TrainConfig
     from scirep_core.training.variants import Budget
     from scirep_core.training.variants import budget as named

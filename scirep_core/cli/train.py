@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from scirep_core.cli.shared import option, showing
 from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.records import from_text
 from scirep_core.kit.terminal import Json, print_json, say
 
 if TYPE_CHECKING:
@@ -66,7 +67,6 @@ def train(
 
 def _changed(asked: TrainFile, pairs: Sequence[str]) -> TrainFile:
     """Return the settings with some set otherwise; a value is JSON, or else text."""
-    from scirep_core.kit.records import from_text
     from scirep_core.training.config import TrainFile, from_params
 
     values = asdict(asked)
