@@ -69,6 +69,14 @@ def built_book(own_home: Path) -> Path:
     return book.build(Places().runs / "embedded").parent
 
 
+@pytest.fixture(scope="session")
+def base(own_home: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A base of a few numbers that knows the words of the small literature."""
+    from small_base import TINY, hand_made_base
+
+    return str(hand_made_base(tmp_path_factory.mktemp("base") / "hand-made", TINY))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def heed_ctrl_c() -> None:
     """A suite started in the background inherits "ignore SIGINT" and would pass it on to what the tests start."""

@@ -14,7 +14,9 @@ from scirep_core.encoders.models.model_store import save_model
 from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.training.base import wordpieces
 from scirep_core.training.models import root
-from scirep_core.training.variants import Budget
+from scirep_core.training.variants import Budget, budget
+
+TINY = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
 
 
 def hand_made_base(folder: Path, given: Budget, words: int = 600) -> Path:

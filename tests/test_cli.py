@@ -87,6 +87,13 @@ WRONG = {
     "explain no-such-number": "no number 'no-such-number'",
     "book --profile reel": "did you mean 'real'",
     "list encoder": "did you mean 'encoders'",
+    "study mian": "did you mean 'main'",
+    "study main --budget smal": "did you mean 'small'",
+    "study main --set papres=3": "did you mean 'papers'",
+    "study main --set papers=many": "expected a whole number",
+    "study main --only trian": "did you mean 'train'",
+    "study main --variants CTRL": "did you mean 'MTL CTRL'",
+    "study main --variants ,": "names nothing",
     "frob": "No such command",
 }
 

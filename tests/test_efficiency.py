@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from scripts import alone
-from small_base import hand_made_base
+from small_base import TINY
 
 from scirep_core.bench.speed import efficiency
 from scirep_core.bench.speed.efficiency import ALL, ONE, OVER_ONE, PER_FORMAT, SHARE, TABLE_4, TRAINING, main, measure
@@ -15,16 +15,9 @@ from scirep_core.bench.studies.study import run
 from scirep_core.book.explain import recompute
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import read_results
-from scirep_core.training.variants import budget
 
 LACKING = ("transformers", "sentence_transformers", "adapters", "pyarrow", "platformdirs", "pydantic", "yaml", "typer", "rich",
            "gensim", "matplotlib", "IPython", "pytrec_eval")  # fmt: skip
-TINY = budget("tiny", papers=500, train={"steps": 2, "warmup": 1, "batch": 16})
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(hand_made_base(tmp_path_factory.mktemp("base") / "hand-made", TINY))
 
 
 def test_ratios_are_taken_within_a_round_and_members_are_added(base: str, monkeypatch: pytest.MonkeyPatch):

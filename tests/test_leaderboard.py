@@ -26,14 +26,7 @@ from scirep_core.book import MAX_STATE
 from scirep_core.data.inventory import TASKS
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.store import write_text
-from scirep_core.page.widgets.leaderboard import (
-    ESM,
-    SORTS,
-    START,
-    LeaderboardExplorer,
-    fallback,
-    leaderboard_data,
-)
+from scirep_core.page.widgets.leaderboard import ESM, SORTS, START, LeaderboardExplorer, fallback, leaderboard_data
 from scirep_core.results import Result, anchor
 from scirep_core.results.metrics import check_metrics, parse
 from scirep_core.results.published import WHATS, everything, lookup

@@ -109,7 +109,7 @@ def test_a_live_study_is_small_recorded_and_made_once(chapter, tmp_path, monkeyp
     assert mean.n == 2 and f"sd {mean.parameters['sd']:.3g}" in mean.note
     kept = {json.loads(one)["id"] for one in (chapter.folder / "rows.jsonl").read_text().splitlines()}
     assert kept == {row.id for row in rows}
-    monkeypatch.setattr("scirep_core.training.loop.train", None)
+    monkeypatch.setattr("scirep_core.training.models.train", None)
     monkeypatch.setattr("scirep_core.bench.scoring.evaluate", None)
     again = study.live(chapter, "main", ("MTL CLS",), range(2), bases=(base,), tasks=told, references=())
     assert [row.value for row in again] == [row.value for row in rows if not row.encoder.startswith("Base")]

@@ -9,21 +9,7 @@ import numpy as np
 import pytest
 
 from scirep_core.bench.speed import race as race_
-from scirep_core.bench.speed.race import (
-    APART,
-    CPU_TIMES,
-    FORWARD,
-    LANES,
-    LOOP,
-    PADDING,
-    RATE,
-    SHARE,
-    THEIRS,
-    TIMES,
-    Lane,
-    race,
-    run,
-)
+from scirep_core.bench.speed.race import Lane, race, run
 from scirep_core.book.explain import recompute
 from scirep_core.encoders.trunk.number_types import machine
 from scirep_core.encoders.trunk.shapes import filled, words
@@ -43,25 +29,25 @@ def cells(rows, metric):
 
 
 def test_all_ways_give_the_same_vectors_and_ratios_are_over_the_first(rows):
-    apart = cells(rows, APART)
-    assert list(apart) == [THEIRS, LOOP, "ours, float32", "ours, bfloat16"]
+    apart = cells(rows, race_.APART)
+    assert list(apart) == [race_.THEIRS, race_.LOOP, "ours, float32", "ours, bfloat16"]
     assert (
         all(value < 1e-10 for name, value in apart.items() if "bfloat16" not in name)
         and 0 < apart["ours, bfloat16"] < 1e-3
     )
-    assert cells(rows, TIMES)[THEIRS] == cells(rows, CPU_TIMES)[THEIRS] == 1
-    assert not cells(rows, FORWARD)  # with one thread of a CPU, the share of CPU time says it
-    assert all(share > 0 for share in cells(rows, SHARE).values())
-    assert all(row.n == 40 and row.low <= row.value <= row.high for row in rows if row.metric == RATE)
+    assert cells(rows, race_.TIMES)[race_.THEIRS] == cells(rows, race_.CPU_TIMES)[race_.THEIRS] == 1
+    assert not cells(rows, race_.FORWARD)  # with one thread of a CPU, the share of CPU time says it
+    assert all(share > 0 for share in cells(rows, race_.SHARE).values())
+    assert all(row.n == 40 and row.low <= row.value <= row.high for row in rows if row.metric == race_.RATE)
     assert len({row.id for row in rows}) == len(rows)
 
 
 def test_padding_is_that_of_each_ways_batches(rows):
     lengths = [min(len(text.split()) + 2, 64) for text in TEXTS]
     assert words(600).ids(TEXTS, 64)[3] and [len(ids) for ids in words(600).ids(TEXTS, 64)] == lengths
-    found = cells(rows, PADDING)
+    found = cells(rows, race_.PADDING)
     assert found["ours, float32"] == 0
-    for name, order in ((LOOP, range(40)), (THEIRS, sorted(range(40), key=lambda i: -len(TEXTS[i])))):
+    for name, order in ((race_.LOOP, range(40)), (race_.THEIRS, sorted(range(40), key=lambda i: -len(TEXTS[i])))):
         found_lengths = [lengths[i] for i in order]
         computed = 32 * max(found_lengths[:32]) + 8 * max(found_lengths[32:])
         assert found[name] == pytest.approx(100 * (1 - sum(lengths) / computed))
@@ -89,11 +75,11 @@ def test_the_command_writes_rows_that_say_how_to_get_them(tmp_path: Path, scirep
     monkeypatch.setattr("sys.argv", ["scirep", *words])  # what rows say of how they came
     code, shown, err = scirep(*words)
     rows = read_results(out)
-    assert code == 0 and cells(rows, TIMES)["ours, float32"] == 1  # the first that ran
+    assert code == 0 and cells(rows, race_.TIMES)["ours, float32"] == 1  # the first that ran
     assert rows[0].parameters["mean_tokens"] == 16 and rows[0].parameters["attention"] in ("exp2", "fused")
     assert rows[0].parameters["machine"] == machine()
     assert recompute(rows[0]).startswith("scirep bench --model bert-tiny")
-    assert f"{THEIRS}: not run" in err and "round 1 of 1" in err and str(out) in err
+    assert f"{race_.THEIRS}: not run" in err and "round 1 of 1" in err and str(out) in err
     for said in ("times as fast", "matrix share, %", "ours, bfloat16", machine()):
         assert said in " ".join(shown.split())  # a long machine's name runs over a line
 
@@ -126,7 +112,7 @@ def test_a_library_that_is_not_there_leaves_its_ways_out(monkeypatch: pytest.Mon
     assert race_.known("cpu") == ["ours, float32", "ours, bfloat16"]
     assert race_.known("cuda:0") == ["ours, float32", "ours, bfloat16", "ours, bfloat16, compiled"]
     with pytest.raises(ConfigError, match="sentence_transformers is not there"):
-        race("bert-tiny", TEXTS, names=[THEIRS])
+        race("bert-tiny", TEXTS, names=[race_.THEIRS])
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -145,4 +131,4 @@ def test_unasked_nothing_runs_in_a_number_type_that_the_processor_only_writes_ou
 def test_bad_input_is_refused(more, said):
     with pytest.raises(ConfigError, match=said):
         race("bert-tiny", **{"texts": TEXTS, **more})
-    assert {len(ids) for ids in words(600).ids(filled(3, 20, 500), 20)} == {20} and len(LANES) == 6
+    assert {len(ids) for ids in words(600).ids(filled(3, 20, 500), 20)} == {20} and len(race_.LANES) == 6

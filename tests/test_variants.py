@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-from small_base import hand_made_base
 
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.encoders.conditioning.base import CONDITIONINGS
@@ -76,16 +75,11 @@ def test_unknown_names_are_refused_with_the_nearest(call, said):
 TINY = budget("tiny", papers=500, train={"steps": 3, "warmup": 1, "batch": 16})
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(hand_made_base(tmp_path_factory.mktemp("base") / "hand-made", TINY))
-
-
 def test_a_model_is_trained_once(base: str, monkeypatch: pytest.MonkeyPatch):
     said: list[str] = []
     (first,) = obtain("MTL CTRL", 0, TINY, base, said.append)
     assert said == [f"training MTL CTRL on {base}, seed 0: 3 steps in float32"]
-    monkeypatch.setattr("scirep_core.training.loop.train", None)  # a second training would fail
+    monkeypatch.setattr("scirep_core.training.models.train", None)  # a second training would fail
     assert obtain("MTL CTRL", 0, TINY, base, said.append) == [first] and len(said) == 1
     told = describe(first.folder)
     assert (told.kind, told.made["variant"], told.made["training"]["steps"]) == ("control_codes", "MTL CTRL", 3)
