@@ -286,8 +286,7 @@ def read_vectors(path: Path) -> dict[str, NDArray[np.floating]]:
     Raises DataError with file and, for jsonl, line.
     """
     if is_vector_folder(path):
-        ids, array = read_vector_folder(path)
-        return as_mapping((ids, array), str(path))
+        return as_mapping(read_vector_folder(path), str(path))
     if not path.is_file():
         raise DataError(path, None, "file not found")
     if path.suffix not in SUFFIXES:
