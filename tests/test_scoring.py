@@ -209,14 +209,3 @@ def test_bad_requests_are_one_line(scirep, place, name, words, message):
     code, out, err = scirep("score", there, *(word.replace("F", str(place)) for word in words))
     assert (code, out) == (2, "") and message in err
     assert len(err.strip().splitlines()) == 1
-
-
-def test_mentions_may_have_vectors_of_their_own(scirep, place, tmp_path):
-    ids = [row.signature_id for row in TASKS["author_disambiguation"].payload.rows]
-    table = np.random.default_rng(0).standard_normal((len(ids), 4))
-    np.savez(tmp_path / "mentions.npz", ids=ids, vectors=table)
-    words = ("score", place / "author_disambiguation", "--vectors", tmp_path / "mentions.npz", "--json")
-    code, out, err = scirep(*words)
-    assert (code, err) == (0, "")
-    direct = scoring.evaluate(TASKS["author_disambiguation"], dict(zip(ids, table, strict=True)))
-    assert [row["value"] for row in json.loads(out)] == [row.value for row in direct]
