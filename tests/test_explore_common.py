@@ -21,13 +21,15 @@ import traitlets
 from panel import HOSTILE, choose, selection
 
 from scirep_core.book import lab
+from scirep_core.data import TASKS
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page import own_paper
 from scirep_core.page import widgets as explore
+from scirep_core.page.papers import neighbours_explorer
 from scirep_core.page.widgets.common import Explorer, check_names, encode, folded, table, within
 from scirep_core.page.widgets.formats import FormatExplorer
 from scirep_core.page.widgets.scores import ScoreExplorer, score_data
-from scirep_core.page.widgets.tasks import TaskExplorer, task_data
+from scirep_core.page.widgets.tasks import COLLECTIONS, TaskExplorer, task_data
 
 MODULES = [importlib.import_module(f"{explore.__name__}.{one.name}") for one in pkgutil.iter_modules(explore.__path__)]
 EXPLORERS: dict[str, Any] = {
@@ -111,6 +113,7 @@ SAMPLES = {
             "scirepeval/s2and", "scirepeval/paper_reviewer_matching", "scirepeval/cite_prediction", "scirepeval/feeds_1",
             "scimult/cite", "scimult/geography", "scimult/pretrain_coarse", "neighbours/acl_anth", "mine")],
         [({"task": "scirepeval/fso"}, "did you mean 'scirepeval/fos'"), ({"example": True}, "example True"),
+         *(({"task": wrong}, "selection: task") for wrong in (None, 3, ["a"], {"a": 1})),
          ({"task": "csfcube", "example": 6}, "example 6 of csfcube; it has 0 to 2")],
         [("task=csfcube,3", {"task": "csfcube", "example": 2}),
          ("task=scirepeval%2Ffos,99", {"task": "scirepeval/fos", "example": 5})],  # past the last is the last
@@ -127,7 +130,7 @@ SAMPLES = {
         ["scores=", "scores=%E0%A4%A,1", "scores=nobody,tfidf,recorded,paper,task", "task=csfcube,1"],
     ),
     "perturbations": Sample(
-        test_explore_perturbations.explorer,
+        test_explore_perturbations.made,
         [{"paper": "p00", "code": code} for code in ("TDelNN", "T_ADelNN", "T_ARot", "T_A_WS", "T_ARepADJ")],
         [({"code": "T_ARott"}, "did you mean 'T_ARot'"), ({"paper": "own"}, "paper 'own'")],
         [("perturbation=p00,TDelNN", {"paper": "p00", "code": "TDelNN"}),
@@ -180,8 +183,71 @@ def test_a_selection_is_kept_in_part_and_a_wrong_one_refused_with_the_nearest(na
         assert widget.selection == kept
 
 
+FACETS = {"query": "p1_method", "facet": "method", "cutoff": "20%", "candidate": None, "systems": ["bm25", "specter"]}
+FORMATS = {"paper": test_format_explorer.MIDDLE, "colour": "field", "model": "MIXED"}
+SCORES = {"first": "tfidf", "second": "minilm", "run": "recorded", "protocol": "paper", "order": "task"}
+FOLLOWS: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
+    "facets": [
+        ({}, FACETS), ({"candidate": "c2", "cutoff": 5}, FACETS | {"candidate": "c2", "cutoff": 5}),
+        ({"facet": "background"}, FACETS | {"query": "p1_background", "facet": "background", "cutoff": 5}),
+        ({"query": "p2_method", "cutoff": "07%"}, FACETS | {"query": "p2_method", "cutoff": "7%"}),
+        ({"cutoff": "12"}, FACETS | {"query": "p2_method", "cutoff": 12}),
+    ],
+    "formats": [({}, FORMATS), ({"paper": "p5", "colour": "year"}, FORMATS | {"paper": "p5", "colour": "year"}),
+                ({"model": "TWO & more"}, {"paper": "p5", "colour": "year", "model": "TWO & more"})],
+    "tasks": [
+        ({}, {"task": "scirepeval/mesh_descriptors", "example": 0}),
+        ({"task": "scirepeval/fos", "example": 2}, {"task": "scirepeval/fos", "example": 2}),
+        ({"task": "csfcube"}, {"task": "csfcube", "example": 0}),  # another task starts at its first example
+    ],
+    "scores": [
+        ({}, SCORES), ({"protocol": "sound", "order": "-difference"}, SCORES | {"protocol": "sound", "order": "-difference"}),
+        ({"run": "live"}, SCORES | {"run": "live", "order": "-difference"}),  # which has protocol paper only
+    ],
+}  # fmt: skip
+"""Changes that Python makes, one after the other, to what an explorer opens on, and all that is selected then."""
+
+
+@pytest.mark.parametrize("name", FOLLOWS)
+def test_it_opens_on_its_state_and_follows_python(name: str) -> None:
+    widget = SAMPLES[name].widget()
+    for change, selected in FOLLOWS[name]:
+        widget.selection = change
+        assert widget.selection == selected, change
+
+
+OF = {"facets": test_explore_facets, "formats": test_format_explorer, "tasks": test_explore_tasks,
+      "scores": test_explore_scores, "perturbations": test_explore_perturbations}  # fmt: skip
+KNOBS = {
+    "facets": r"fewer queries \(now 3\), fewer systems \(now 3\).*`shown` \(now 10\)",
+    "formats": r"fewer papers \(now 60\) or fewer models \(now 2\)",
+    "tasks": r"fewer tasks \(now 67\) or fewer examples of each \(now 6\)",
+    "perturbations": r"fewer papers \(now 6\) or fewer encoders \(now 2\)",
+}
+"""What is advised where an explorer's data are too large."""
+
+
+@pytest.mark.parametrize("name", OF)
+def test_what_cannot_be_shown_is_refused_and_too_much_with_what_to_leave_out(name: str, monkeypatch) -> None:
+    for call, said in OF[name].REFUSED:
+        with pytest.raises(ConfigError, match=said):
+            call()
+    if name in KNOBS:
+        monkeypatch.setattr(f"scirep_core.page.widgets.{name}.CAP", 500)
+        with pytest.raises(ConfigError, match=rf"[\d,]+ bytes.*cap of 500 .*{KNOBS[name]}"):
+            SAMPLES[name].widget()
+
+
 CONTROLS = {"combobox", "button", "listbox", "option", "slider", "spinbutton", "checkbox", "searchbox", "textbox",
             "application", "image", "region", "table"}  # fmt: skip
+
+
+BESIDE = {
+    "formats": (".sfx-map", "maps => new Set(maps.map((one) => Math.round(one.getBoundingClientRect().y))).size === 1"),
+    "tasks": (".stx-picker, .stx-task", "of => of[0].getBoundingClientRect().right <= of[1].getBoundingClientRect().x"),
+    "scores": (".sco-plot", "plots => plots[0].checkVisibility()"),
+}
+"""What stands side by side, or is drawn, only where there is room: four maps; list and task; differences."""
 
 
 @each
@@ -195,6 +261,8 @@ def test_every_state_draws_text_no_width_scrolls_and_every_control_has_a_name(br
         whole = page.locator(f".{own}").inner_text()
         assert len(whole) > 100 and not re.search(r"undefined|\[object|NaN|\bnull\b", whole), state
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
+        if name in BESIDE and page.locator(BESIDE[name][0]).count() >= (4 if name == "formats" else 1):
+            assert page.locator(BESIDE[name][0]).evaluate_all(BESIDE[name][1]) == (width >= 700), state
     assert page.evaluate("window.pwned") is None and page.locator(f".{own} img").count() == 0
     marked = page.locator(f".{own} b, .{own} i").all_inner_texts()
     assert not {'bold & "quoted"', "first", "Biology"} & {*marked}, "markup of the data"
@@ -242,6 +310,54 @@ def test_an_address_restores_a_view_and_other_anchors_are_left_alone(browser, tm
     assert selection(page) == sample(name).selection and page.evaluate("location.hash") == "#next"
 
 
+CODES, BY_AGREEMENT = test_explore_perturbations.BY_CATEGORY, test_format_explorer.BY_AGREEMENT
+DELETED, MID = CODES.index("T_ADelNN"), len(BY_AGREEMENT) // 2
+PAPERS = neighbours_explorer.chosen(test_explore_perturbations.SUBJECT)
+IN_ORDER = [*COLLECTIONS], [*explore.common.FORMATS]
+LISTED = sorted(TASKS, key=lambda name: (IN_ORDER[0].index(TASKS[name].paper), IN_ORDER[1].index(TASKS[name].format)))
+FIRST, NEXT = CODES[0], [CODES[(DELETED + move) % 32] for move in (1, 2, 1, 2, 1)]
+KEYBOARD: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+    "facets": [
+        (".scx-side-0 [role=listbox]", "ArrowDown j k Enter", {"candidate": "c1"}),
+        ("", "ArrowRight ArrowDown", {"candidate": "c4"}),  # an open panel follows the cursor
+        ("", "Escape", {"candidate": None}), ("", "] ] ] [", {"query": "p2_method"}),
+    ],
+    "formats": [
+        ("Previous paper", "]", {"paper": BY_AGREEMENT[MID + 1]}), ("", "b", {"paper": BY_AGREEMENT[MID]}),
+        ("", "Enter", {"paper": BY_AGREEMENT[MID - 1]}), ("", "Tab Home", {"paper": BY_AGREEMENT[0]}),  # Tab leads to the slider
+        ("", "End", {"paper": BY_AGREEMENT[-1]}), ("", "b", {"paper": BY_AGREEMENT[MID - 1]}),  # where it started
+        ("Find a paper", "f o r Space 1 7 ArrowDown Enter", {"paper": "p17"}),
+    ],
+    "tasks": [
+        (".stx-list", "Home ArrowDown j ArrowDown k", {"task": LISTED[2]}), ("", "End ]", {"task": "mine"}),
+        ("", "/ s 2 a n d Enter Escape", {"task": "scirepeval/s2and"}),
+        ("", "ArrowUp", {"task": LISTED[LISTED.index("scirepeval/s2and") - 1], "example": 0}),
+        ("", "ArrowDown Tab n", {"task": "scirepeval/s2and", "example": 1}), ("", "p", {"example": 0}),
+    ],
+    "scores": [(".sco select >> nth=0", "[ [", {"first": "tfidf", "second": "random"}),
+               ("", "x", {"first": "random", "second": "tfidf"}), ("", "]", {"second": "minilm"})],
+    "perturbations": [
+        (".spx-codes button[tabindex='0']", "ArrowRight", {"code": NEXT[0]}), ("", "ArrowDown", {"code": NEXT[1]}),
+        ("", "ArrowLeft", {"code": NEXT[2]}), ("", "]", {"code": NEXT[3]}), ("", "[", {"code": NEXT[4]}),
+        ("", "End", {"code": CODES[-1]}), ("", "ArrowRight", {"code": FIRST}),
+        ("", ".", {"paper": PAPERS[1]}), ("", ", ,", {"paper": PAPERS[-1]}),
+    ],
+}  # fmt: skip
+"""Where the keyboard begins (a label, or a place; "" where it is), keys, and what is selected then; one after the other."""
+
+
+@pytest.mark.parametrize("name", KEYBOARD)
+def test_keyboard_alone_goes_everywhere_stays_there_and_is_told(browser, tmp_path, name) -> None:
+    page, own = browser.open(panel.page(tmp_path, SAMPLES[name].widget())), EXPLORERS[name].prefix
+    for start, keys, wanted in KEYBOARD[name]:
+        if start:
+            (page.locator(start) if start.startswith(".") else page.get_by_label(start)).focus()
+        panel.press(page, keys)
+        assert wanted.items() <= selection(page).items(), keys
+        assert page.evaluate(f"Boolean(document.activeElement.closest('.{own}'))"), keys
+        assert page.locator(f".{own} > [aria-live]").inner_text(), keys
+
+
 # ---- the texts -------------------------------------------------------------------------------------------------------
 
 
@@ -258,6 +374,8 @@ def test_a_module_asks_for_nothing(name: str) -> None:
     text = EXPLORERS[name]._esm.replace("http://www.w3.org/2000/svg", "")
     assert not re.search(r"^\s*import\b|\bimport\(|\bfetch\b|https?:|innerHTML", text, re.MULTILINE)
     assert text.count("export default") == 1
+    heard = re.findall(r'(?:document|window)\.addEventListener\("(\w+)"', text)
+    assert heard == ["hashchange"], "another explorer on the page would hear it too"
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -288,12 +406,6 @@ def test_keywords_choose_what_is_shown_and_traits_stay_traits() -> None:
         toy.selection = {"brif": True}
 
 
-@pytest.mark.parametrize("wrong", [None, 3, ["a"], {"a": 1}])
-def test_a_value_that_is_no_text_is_refused_not_crashed_upon(wrong: Any) -> None:
-    with pytest.raises(ConfigError, match="selection: task"):
-        TaskExplorer(task_data([], also=["csfcube"])).selection = {"task": wrong}
-
-
 def test_names_travel_in_the_address_and_are_checked() -> None:
     check_names("papers", ["a", "ö ä/b"])
     wrong = {(): "none given", ("a", "a"): "'a' is given twice", ("<b>",): "without '<'", ("",): "printable"}
@@ -317,40 +429,3 @@ def test_a_plain_twin_escapes_what_is_text_and_keeps_what_is_html() -> None:
     assert html.startswith('<details class="toy-fallback" data-key="k" open><summary>&lt;b&gt;</summary>')
     assert "<caption>a &lt; b</caption><thead><tr><th>&lt;i&gt;</th>" in html
     assert '<tr><th scope="row"><em>1</em></th><td>2</td></tr>' in html and html.endswith("</details>")
-
-
-# ---- two on one page -------------------------------------------------------------------------------------------------
-
-SECOND = """async ([esm, css, traits]) => {
-  const style = document.createElement("style"), el = document.createElement("div");
-  style.textContent = css;
-  document.head.append(style);
-  document.body.append(el);
-  const tell = { get: (name) => traits[name], set: (name, value) => { traits[name] = value; } };
-  window.other = { ...fake, ...tell, on: () => {}, off: () => {} };
-  (await import(URL.createObjectURL(new Blob([esm], { type: "text/javascript" })))).default.render({ model: other, el });
-}"""
-STYLES = """() => [...document.querySelectorAll("#widget *")].map((node) => {
-  const style = getComputedStyle(node);
-  const kept = [...style].filter((name) => /color|font|margin|padding|border|display|width|height/.test(name));
-  return kept.map((name) => style.getPropertyValue(name)).join();
-})"""
-
-
-def test_two_explorers_on_one_page_neither_restyle_nor_move_each_other(browser, tmp_path) -> None:
-    scores = SAMPLES["scores"].widget()
-    page = browser.open(panel.page(tmp_path, scores, "dark"))
-    before = page.evaluate(STYLES)
-    other = TaskExplorer(task_data([], also=["csfcube", "scirepeval/fos"]))
-    tasks = EXPLORERS["tasks"]
-    page.evaluate(SECOND, [tasks._esm, tasks._css, {"data": other.data, "selection": other.selection}])
-    assert page.locator(".stx-title").is_visible() and page.locator(".sco tbody tr").count() == 4
-    assert page.evaluate(STYLES) == before
-    assert panel.contrast(page, "stx")["low"] == [] and panel.contrast(page, "stx")["back"] == panel.BACKS["dark"]
-    page.locator(".stx-option").last.click()
-    chosen = selection(page)
-    assert page.evaluate("location.hash") == "#task=csfcube,1" and chosen == scores.selection
-    page.locator(".sco select").nth(1).select_option("random")
-    assert selection(page)["second"] == "random" and page.evaluate("other.get('selection').task") == "csfcube"
-    page.evaluate("location.hash = '#scores=minilm,tfidf,recorded,paper,task'")
-    assert selection(page)["first"] == "minilm" and page.evaluate("other.get('selection').task") == "csfcube"

@@ -204,17 +204,6 @@ def test_a_text_of_the_readers_own_is_in_the_link_and_no_example_is_said_to_be_s
     assert browser.open(page.url).input_value(".opx-of-title input") == ""
 
 
-def test_an_example_and_a_change_are_kept_in_the_address_and_told_to_python(shown, widget, tmp_path, browser):
-    address = panel.page(tmp_path, widget)
-    page = browser.open(address)
-    page.select_option(".opx-of-code select", "T_ARot")
-    page.select_option(".opx-of-example select", "this book")
-    assert panel.selection(page) == {"example": "this book", "code": "T_ARot"}
-    assert page.evaluate("location.hash") == "#own-paper=this%20book,T_ARot"
-    assert page.input_value(".opx-of-title input") == exhibit.OURS.title
-    assert "Cosine of the changed text" in page.inner_text(".opx-changed")
-
-
 def test_hostile_empty_and_endless_texts_are_read(widget, tmp_path, browser):
     page = browser.open(panel.page(tmp_path, widget))
     page.fill(".opx-of-title input", '<img src=x onerror="window.pwned=1">')

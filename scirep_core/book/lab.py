@@ -8,9 +8,6 @@ The explorers are those of the chapters, made by the functions that the chapters
 widgets in place of a notebook's parameters. They begin with a small embedded literature and systems that need no weights,
 so that each stands there within seconds; what is computed is kept as it is for a chapter. A typed text is answered by the
 perturbation explorer itself, and by the own-paper explorer in the browser.
-
-Not `ipywidgets.interactive_output`: it does not say which input changed, clears the explorer (and what was chosen in it) before the
-next is made, and puts a traceback in its place.
 """
 
 from __future__ import annotations
@@ -29,16 +26,11 @@ from scirep_core.data import TASKS, load_task
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.store import home
 from scirep_core.page.chapter import Chapter
+from scirep_core.page.names import PAPERS as PAPERS_OF
 
 PAPERS = 300
 """Papers of the embedded literature to begin with: as few as it can have."""
 SIZES = (300, 600, 1200, 3000)
-COLLECTIONS = {
-    "SciRepEval": "scirepeval",
-    "CSFCube": "csfcube",
-    "Textual neighbours": "neighbours",
-    "SciMult": "scimult",
-}
 IN_PAGE = "the encoder in the page"
 """The recorded model with one vector a format (chapter `beyond/own_paper`)."""
 Input = Any  # ipywidgets has no types
@@ -142,17 +134,11 @@ def _restore(selection: Mapping[str, Any], explorer: Any) -> None:
                 return
 
 
-class _Quiet(Chapter):
-    """A chapter without a page: what it would show there is left out."""
-
-    def show(self, *parts: str) -> None:
-        pass
-
-
 def _chapter(name: str, **parameters: Any) -> Chapter:
+    """Return a chapter without a page: what it would show there is kept to itself."""
     folder = home() / "live" / "start" / name
     folder.mkdir(parents=True, exist_ok=True)
-    return _Quiet(name, parameters, folder)
+    return Chapter(name, parameters, folder, held=[])
 
 
 def _slider(label: str, value: int, low: int, high: int, step: int = 1) -> Input:
@@ -195,7 +181,7 @@ def tasks() -> Panel:
 
     examples = ipywidgets.BoundedIntText(value=4, min=1, max=20, description="examples")
     return Panel(
-        make, ("folder",), collection=_one("collection", list(COLLECTIONS.items())),
+        make, ("folder",), collection=_one("collection", [(words, name) for name, words in PAPERS_OF.items()]),
         folder=_text("own folder", "a task folder of yours"), papers=_papers(), examples=examples, seed=_seed(),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a page calls systems and metrics: one name in words each, in every figure, table and sentence.
+"""What a page calls systems, metrics and verdicts: one name in words each, in every figure, table and sentence.
 
 A system without a name here goes by its own: the code name that a command takes. What it is scored on is said beside it, as
 in "BM25, titles alone".
@@ -32,6 +32,8 @@ NAMES = {name: system.label for name, system in SYSTEMS.items()} | {
     "oracle": "ceiling: oracle",
 }
 """Code name -> words."""
+PAPERS = {"scirepeval": "SciRepEval", "csfcube": "CSFCube", "neighbours": "Textual neighbours", "scimult": "SciMult"}
+"""Paper of a task -> words."""
 MEASURES = {
     "f1": "F1",
     "f1_macro": "macro F1",
@@ -49,6 +51,10 @@ MEASURES = {
     "pearson": "Pearson’s r",
 }
 """Metric without its cut-off -> words."""
+VERDICTS = {1: "Holds", -1: "Does not hold", 0: "Open"}
+ANSWER = "answer.json"
+HEADS = {"paper": "The paper says", "real": "We find on real papers", "untested": "Not tested here"}
+"""File of a chapter's answer, and the heads of its lines unless they have their own."""
 
 
 def named(system: str) -> str:

@@ -20,6 +20,7 @@ from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.task import TASK_TYPES
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.records import grouped
+from scirep_core.page.names import PAPERS
 from scirep_core.results import Result
 from scirep_core.results.metrics import ACCEPTED, METRICS
 
@@ -261,13 +262,7 @@ def tasks() -> str:
     """Return the tables of all tasks, one a paper."""
     papers = grouped(TASKS, lambda name: TASKS[name].paper)
     header = ["task", "in the paper", "format", "type", "metrics", "printed counts", "collection", "exhibits"]
-    titles = {
-        "scirepeval": "SciRepEval",
-        "csfcube": "CSFCube",
-        "neighbours": "Textual neighbours",
-        "scimult": "SciMult",
-    }
-    return "\n\n".join(f"### {titles[paper]}\n\n{table(header, map(_task, names))}" for paper, names in papers.items())
+    return "\n\n".join(f"### {PAPERS[paper]}\n\n{table(header, map(_task, names))}" for paper, names in papers.items())
 
 
 def _task(name: str) -> list[str]:

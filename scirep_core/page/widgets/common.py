@@ -58,6 +58,7 @@ class Explorer(anywidget.AnyWidget):
         return f"{type(self).__name__}()"
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError."""
         raise NotImplementedError
 
     def folded(self, summary: str, parts: Iterable[str]) -> str:

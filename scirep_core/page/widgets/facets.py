@@ -45,10 +45,7 @@ class FacetExplorer(Explorer, prefix="scx", scripts=("command.js", "facets.js"))
     """
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-        A new query decides the facet; a new facet alone keeps the paper; a new query closes the opened candidate.
-        """
+        """A new query decides the facet; a new facet alone keeps the paper; a new query closes the opened candidate."""
         view = self._view
         queries = {row["id"]: row for row in view["queries"]}
         systems = [name for name, _ in view["systems"]]

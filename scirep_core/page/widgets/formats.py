@@ -85,10 +85,7 @@ class FormatExplorer(Explorer, prefix="sfx", scripts=("command.js", "formats.js"
     """The widget. `selection` = {paper, colour, model}: observe it, or set all or part of it; `paper` is a paper's id."""
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-        The default paper is the one in the middle, from those on which a model's formats agree least to those on which most.
-        """
+        """By default a paper is the one in the middle, from those on which a model's formats agree least to those on which most."""
         view = self._view
         papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
         start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}

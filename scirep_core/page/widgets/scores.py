@@ -55,11 +55,7 @@ class ScoreExplorer(Explorer, prefix="sco", scripts=("scores.js",)):
     """The widget. `selection` = {first, second, run, protocol, order}: observe it, or set all or part of it."""
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-        The default is where most is to be seen (`opens`). The two systems may be one and the same; a protocol that the chosen
-        run does not have gives way to one it has.
-        """
+        """The two systems may be one and the same; a protocol that the chosen run does not have gives way to one it has."""
         view = self._view
         systems, runs = [name for name, _ in view["systems"]], [key for key, _, _ in view["runs"]]
         first, second, protocol = view["opens"][runs[0]]
@@ -116,15 +112,20 @@ def score_data(runs: Iterable[Run], labels: Mapping[str, str] | None = None) -> 
     if len(systems) < 2:
         raise ConfigError(f"runs: scores of {len(systems)} systems; a comparison needs two")
     rows = [line for run in given for line in _lines(run, systems)]
-    view: View = {
-        "systems": [[name, labels.get(name, name)] for name in systems],
-        "runs": [[run.key, run.label, run.about] for run in given],
-        "formats": common.FORMATS,
-        "rows": rows,
-        "protocols": len({row["protocol"] for row in rows}),
-        "opens": {run.key: _opening(systems, [row for row in rows if row["run"] == run.key]) for run in given},
-    }
-    return keyed(view)
+    named = [[name, labels.get(name, name)] for name in systems]
+    return _view(named, [[run.key, run.label, run.about] for run in given], rows, common.FORMATS)
+
+
+def _view(
+    systems: Sequence[Sequence[str]], runs: Sequence[Sequence[str]], rows: Sequence[View], formats: Mapping[str, str],
+    bounds: Sequence[str] = BOUNDS,
+) -> View:  # fmt: skip
+    names = [name for name, _ in systems]
+    opens = {key: _opening(names, [row for row in rows if row["run"] == key], bounds) for key, *_ in runs}
+    return keyed({
+        "systems": systems, "runs": runs, "formats": formats, "rows": rows,
+        "protocols": len({row["protocol"] for row in rows}), "opens": opens,
+    })  # fmt: skip
 
 
 def explore(
@@ -153,11 +154,7 @@ def explore(
             runs.append([kind, (spoken(kind) if kind != PRINTED else "as printed").capitalize(), ""])
     if not runs:
         return
-    bounds = [names.get(name, name) for name in BOUNDS]
-    view = keyed({
-        "systems": [[name, name] for name in shown], "runs": runs, "formats": {}, "protocols": 1, "rows": lines,
-        "opens": {kind: _opening(shown, [line for line in lines if line["run"] == kind], bounds) for kind, *_ in runs},
-    })  # fmt: skip
+    view = _view([[name, name] for name in shown], runs, lines, {}, [names.get(name, name) for name in BOUNDS])
     explorer = ScoreExplorer(view, **{"order": "difference"} | chosen)
     from IPython.display import display
 

@@ -26,6 +26,7 @@ from scirep_core.data.task import Task
 from scirep_core.data.validate import printed_counts
 from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import read_csv
+from scirep_core.page.names import PAPERS
 from scirep_core.page.widgets import common
 from scirep_core.page.widgets.common import Explorer, Places, View, check_choice, check_names, clip, complete, table
 from scirep_core.page.widgets.task_examples import MAIN, SIDE, Ref, charts, examples, spec_of
@@ -38,8 +39,7 @@ CUTS = ((600, 600), (400, 600), (280, 600), (200, 600), (140, 600), (100, 600), 
 """Characters of candidates' and of other texts, tried one after the other until the state is within the cap."""
 SEP = " [SEP] "  # joins title and text where training pairs hold texts themselves (SciMult)
 
-COLLECTIONS = {"scirepeval": "SciRepEval", "csfcube": "CSFCube", "neighbours": "Textual neighbours", "scimult": "SciMult",
-               "sample": "Real samples", "": "Other tasks"}  # fmt: skip
+COLLECTIONS = PAPERS | {"sample": "Real samples", "": "Other tasks"}
 TYPES = {
     "classification": "one label of few, or several, for each paper",
     "regression": "a number for each paper",
@@ -69,10 +69,7 @@ class TaskExplorer(Explorer, prefix="stx", scripts=("tasks.js",)):
     """The widget. `selection` = {task, example}: observe it, or set all or part of it; examples count from 0."""
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a complete, consistent selection: `wanted` over `before` over the default. Raises ConfigError.
-
-        A new task starts at its first example.
-        """
+        """A new task starts at its first example."""
         rows = {row["key"]: row for row in self._view["tasks"]}
         start = {"task": self._view["tasks"][0]["key"], "example": 0}
         new = complete(start, before, wanted)
@@ -108,7 +105,7 @@ class TaskExplorer(Explorer, prefix="stx", scripts=("tasks.js",)):
 
 def task_data(
     tasks: Iterable[Task | FacetCollection], examples: int = 6, seed: int = 0, *, also: Iterable[str] = (),
-    training: Mapping[str, Mapping[str, int]] | None = None, cap: int = CAP,
+    training: Mapping[str, Mapping[str, int]] | None = None,
 ) -> View:  # fmt: skip
     """Return the explorer's data as plain JSON values, the same for the same tasks and seed.
 
@@ -117,7 +114,6 @@ def task_data(
         examples: how many are drawn of each task; seed: of the drawing.
         also: names of the inventory that are listed with their printed sizes where no data of them are given.
         training: counts of training sets by task, as `scirepeval.training_counts` names them: they lie in files of their own.
-        cap: greatest size in bytes of the data in the page.
 
     Raises ConfigError for a task given twice, an unknown name in `also`, and data over the cap.
     """
@@ -143,11 +139,11 @@ def task_data(
     }
     for side, main in CUTS:
         whole = common.keyed({**view, "papers": texts.cut(side, main), "shortest": [side, main]})
-        if common.size(whole) <= cap:
+        if common.size(whole) <= CAP:
             return whole
     raise ConfigError(
         f"the task explorer's data are {common.size(whole):,} bytes with texts cut to {CUTS[-1][1]} characters, over the "
-        f"cap of {cap:,} bytes for one page: show fewer tasks (now {len(rows)}) or fewer examples of each (now {examples})"
+        f"cap of {CAP:,} bytes for one page: show fewer tasks (now {len(rows)}) or fewer examples of each (now {examples})"
     )
 
 
