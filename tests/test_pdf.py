@@ -7,9 +7,9 @@ import sys
 import unicodedata
 from collections import Counter
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import chromium
-import pdf_text
 import pytest
 import small_book
 
@@ -135,63 +135,66 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_book.shared(tmp_path_factory)[1]
 
 
+class Looked(NamedTuple):
+    """A printed book: the PDF, and what the page held when it was printed last."""
+
+    data: bytes
+    made: pdf.Made
+    said: list[str]
+    text: str
+    listed: dict[str, int]
+
+
+LISTED = """[...document.querySelectorAll('.scirep-contents a')]
+  .map((a) => [a.getAttribute('href').slice(1), +a.querySelector('b').textContent])"""
+
+
+def plain(text: str) -> str:
+    """Return a text without white space and ligatures."""
+    return unicodedata.normalize("NFKC", "".join(text.split()))
+
+
 @pytest.fixture(scope="module")
-def printed(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, pdf.Made, list[str]]:
-    said: list[str] = []
-    made = pdf.pdf(site, tmp_path_factory.mktemp("pdf") / "book.pdf", said.append)
-    return made.path.read_bytes(), made, said
+def printed(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Looked:
+    said, seen, before = list[str](), list[Any](), pdf._printed
+
+    def looking(tab: Any, whole: bool = True) -> bytes:
+        seen[:] = plain(tab.inner_text("body")), dict(tab.evaluate(LISTED))
+        return before(tab, whole)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pdf, "_printed", looking)
+        made = pdf.pdf(site, tmp_path_factory.mktemp("pdf") / "book.pdf", said.append)
+    return Looked(made.path.read_bytes(), made, said, *seen)
 
 
 @pytest.mark.site
-def test_every_page_of_the_site_is_in_the_pdf(site, printed):
-    data, made, said = printed
-    pages = pdf_text.pages(data)
-    assert made.pages == len(pages) == len(pdf.page_order(data)) > len(made_pages(site))
-    # a paragraph may cross two pages: the number stands between
-    whole = "".join(text.removeprefix(str(n)) for n, text in enumerate(pages, start=1))
-    for page in made_pages(site):
-        for words in headings_and_paragraphs(site / page):
-            assert words in whole, f"{page}: {words}"
-    assert any(line.startswith("pdf: printing") for line in said)
-    assert "fabs_tfidf" in whole and "38.1–50.2" in whole  # the table and its intervals
-    assert "anexplorerstandshere" in whole
-    assert "Byhand." not in whole and "published:csfcube:CS-T3" not in whole  # how a figure was made, origins
-
-
-def made_pages(site: Path) -> list[str]:
-    return [entry.page for entry in print_page(site).entries]
-
-
-def headings_and_paragraphs(path: Path) -> list[str]:
-    """Plain paragraphs and headings of an article, without white space; what is folded away is left out."""
-    text = path.read_text(encoding="utf-8").partition('<article class="bd-article">')[2].partition("</article>")[0]
-    text = re.sub(r"<details.*</details>", "", text, flags=re.DOTALL)
-    found = re.findall(r"<(?:p|h[1-4])>([^<&]{12,})<", text)
-    assert found or "<h1" in text
-    return [unicodedata.normalize("NFKC", "".join(words.split())) for words in found]
-
-
-@pytest.mark.site
-def test_the_contents_name_the_page_of_each_chapter_and_lead_there(site, printed):
-    data, _, _ = printed
-    pages = pdf_text.pages(data)
-    for entry in print_page(site).entries:
-        name = "".join(entry.title.split())
-        listed = re.search(rf"{re.escape(name)}(\d+?)(?=\D|$)", pages[1])
-        assert listed, f"{name} in {pages[1]}"
-    (number,) = [n for n, entry in enumerate(print_page(site).entries, 1) if entry.page == small_book.DEMONSTRATION]
-    at = pdf.places(data)[f"p{number}"]
-    assert re.search(rf"Demonstration{at}\D", pages[1])
-    assert "NDCG%20ofterm-levelsystems" in "".join(pages[at - 1 :])
-    assert pages[at - 1].removeprefix(str(at)).startswith("Demonstration")  # each on a page of its own
+def test_every_page_of_the_site_is_printed_and_begins_where_the_contents_say(site, printed):
+    entries, places = print_page(site).entries, pdf.places(printed.data)
+    for entry in entries:
+        text = (site / entry.page).read_text(encoding="utf-8").partition('<article class="bd-article">')[2]
+        text = re.sub(r"<details.*</details>", "", text.partition("</article>")[0], flags=re.DOTALL)
+        said = re.findall(r"<(?:p|h[1-4])>([^<&]{12,})<", text)
+        assert said or "<h1" in text
+        assert [words for words in said if plain(words) not in printed.text] == [], entry.page
+    starts = [places[f"p{n}"] for n in range(1, len(entries) + 1)]
+    assert starts == sorted(set(starts)), "each on a page of its own"
+    assert [*printed.listed.values()] == starts
+    assert starts[-1] <= printed.made.pages == len(pdf.page_order(printed.data))
+    assert any(line.startswith("pdf: printing") for line in printed.said)
+    for words in ("fabs_tfidf", "38.1–50.2", "anexplorerstandshere"):  # the table and its intervals
+        assert words in printed.text
+    for words in ("Byhand.", "published:csfcube:CS-T3"):  # how a figure was made, origins
+        assert words not in printed.text
 
 
 @pytest.mark.site
 def test_the_outline_lists_every_heading_once_and_what_is_wide_is_made_to_fit(printed):
-    data, made, _ = printed
-    found = pdf_text.outline(data)
+    titles = re.findall(rb"/Title (?:\((.*?)(?<!\\)\)|<([0-9A-Fa-f]+)>)", printed.data, re.DOTALL)
+    found = [bytes.fromhex(wide.decode()).decode("utf-16") if wide else text.decode("latin-1") for text, wide in titles]
     assert {"The SciRep book", "Contents", "Demonstration", "Explore", "How to cite"} <= set(found)
     assert not [title for title in found if len(title) > 3 and title[: len(title) // 2] * 2 == title]
+    made = printed.made
     assert made.formulas == 2
     assert made.smaller >= 1 and made.smallest > 0.4  # thirteen columns
 
