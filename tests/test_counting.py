@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from blank_page import Shown
 from small_files import jsonl, refused
 
 from scirep_core.data import TASKS
@@ -17,6 +16,7 @@ from scirep_core.evaluators.labels import counts as name_counts
 from scirep_core.evaluators.labels import matcher
 from scirep_core.kit.records import Paper
 from scirep_core.page import counting
+from scirep_core.page.chapter import Chapter
 from scirep_core.page.counting import Gathered
 from scirep_core.page.papers.neighbours import COLLECTIONS
 from scirep_core.results.published import Printed, lookup, table
@@ -65,8 +65,8 @@ SCIREPEVAL = [name for name, spec in TASKS.items() if {"V1-T1", "V2-T1"} & set(s
 
 @pytest.fixture
 def chapter(tmp_path):
-    """A chapter that collects what it shows in `chapter.page`."""
-    return Shown("scirepeval/tasks", {"data": "embedded", "papers": 300, "seed": 0}, tmp_path)
+    """A chapter that collects what it shows in `chapter.held`."""
+    return Chapter("scirepeval/tasks", {"data": "embedded", "papers": 300, "seed": 0}, tmp_path, held=[])
 
 
 def test_table_1_has_a_row_for_every_task_of_its_version():
@@ -179,7 +179,7 @@ def test_matching_is_measured_against_gold_and_against_the_lists():
 def test_tasks_that_are_not_at_hand_are_told_once_a_reason(chapter):
     why = "67 of 67 files are not here"
     counting.say_absent(chapter, Gathered({}, {"scirepeval/fos": why, "scirepeval/drsm": why}))
-    said = re.sub(r"<svg.*?</svg>|<[^>]+>", "", "\n".join(chapter.page), flags=re.DOTALL)
+    said = re.sub(r"<svg.*?</svg>|<[^>]+>", "", "\n".join(chapter.held), flags=re.DOTALL)
     assert "2 tasks are not at hand; 0 are" in said and said.count(why) == 1
 
 
@@ -205,6 +205,7 @@ def test_real_reads_what_is_at_hand_and_fetches_nothing_large(chapter, monkeypat
 def test_real_samples_are_counted(real_folder, chapter):
     chapter.parameters["data"] = "real"
     gathered = counting.gather(chapter, COLLECTIONS)
-    rows = counting.by_count(row for task in gathered.tasks.values() for row in collection.measure(task))
+    measured = (row for task in gathered.tasks.values() for row in collection.measure(task))
+    rows = {(row.task, row.metric): row for row in measured}
     assert rows["sample/acl_anth", "papers"].value == 9_639 and rows["sample/iclr", "papers"].value == 3_519
     assert rows["sample/iclr", collection.SAME_TITLE].value == 0

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small_studies as small
-from blank_page import Shown
 from small_base import hand_made_base
 from small_scimult import made, searched
 
 from scirep_core.bench.studies.outcome import line
 from scirep_core.bench.suites import SPECS, SUITES
-from scirep_core.data.literature.emit.planted import PLANTED
 from scirep_core.page import study
+from scirep_core.page.chapter import Chapter
 from scirep_core.page.papers import literature, scimult
 from scirep_core.page.rows import INVENTED, PRINTED, REAL, RECORDED, way
 from scirep_core.results import PRINT, Result
@@ -29,9 +28,9 @@ LINES = ("Base", "MTL CLS", "MTL CTRL", "Adapters", "PALs")
 
 
 @pytest.fixture
-def chapter(tmp_path: Path) -> Shown:
-    """A chapter that collects what it shows in `chapter.page`."""
-    return Shown("scirepeval/multi_format", {"papers": 500, "steps": 2, "seed": 0, "seeds": 2}, tmp_path)
+def chapter(tmp_path: Path) -> Chapter:
+    """A chapter that collects what it shows in `chapter.held`."""
+    return Chapter("scirepeval/multi_format", {"papers": 500, "steps": 2, "seed": 0, "seeds": 2}, tmp_path, held=[])
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +171,7 @@ def test_a_live_run_asks_for_one_training_floor_and_ceiling(chapter, tmp_path, m
         return made("scimult", lambda line, column, seed: 50.0, seeds, variants=variants, kind="live")
 
     monkeypatch.setattr(study, "live", live)
-    rows = scimult.live(Shown("scimult/search", {"seed": 0}, tmp_path))
+    rows = scimult.live(Chapter("scimult/search", {"seed": 0}, tmp_path, held=[]))
     assert asked == {"name": "scimult", "variants": ("SciMult Vanilla", "SciMult MHAExpert"), "seeds": [0],
                      "bases": ("embedded untrained",), "references": ("random", "oracle")}  # fmt: skip
     assert {row.encoder for row in rows if row.metric == "average (live)"} >= {"SciMult MHAExpert", "oracle"}
@@ -258,13 +257,7 @@ def test_a_part_that_some_draws_leave_out_is_no_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(literature, "evaluate", scored)
     monkeypatch.setattr(literature.inputs, "prepare", lambda *given, **how: {})
-    chapter = Shown(literature.CHAPTER, {"papers": 300, "seed": 0, "paper": 1}, tmp_path)
+    chapter = Chapter(literature.CHAPTER, {"papers": 300, "seed": 0, "paper": 1}, tmp_path, held=[])
     rows = literature.measure(chapter, 300, 0, [AUTHORS])
     assert {row.encoder: row.value for row in rows} == {"random": 92.0, "tfidf": 90.0, "minilm": 90.0, "oracle": 90.0}
     assert [row.split for row in rows] == ["test"] * 4
-
-
-def test_what_is_exact_says_on_which_metric():
-    assert literature._errs(AUTHORS).startswith("no: the oracle reaches 100, or nearly, on b3_f1_vectors")
-    assert literature._errs(TASK) == "no: the oracle reaches 100"
-    assert literature._errs("scirepeval/relish") == PLANTED["scirepeval/relish"].errs

@@ -285,10 +285,9 @@ def test_what_the_text_says_is_no_slip(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture()
-def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Chapter, list[str]]]:
-    shown: list[str] = []
-    monkeypatch.setattr(Chapter, "show", lambda self, *parts: shown.extend(parts))
-    yield Chapter("beyond/slips", {"seed": 3}, tmp_path), shown
+def chapter(tmp_path: Path) -> Chapter:
+    """A chapter that collects what it shows in `chapter.held`."""
+    return Chapter("beyond/slips", {"seed": 3}, tmp_path, held=[])
 
 
 def text_of(shown: list[str]) -> str:
@@ -296,9 +295,9 @@ def text_of(shown: list[str]) -> str:
 
 
 def test_a_card_circles_what_the_numbers_say_and_is_gone_with_its_slip(
-    chapter: tuple[Chapter, list[str]], corrected: Callable[[Change], None]
+    chapter: Chapter, corrected: Callable[[Change], None]
 ) -> None:
-    page, shown = chapter
+    page, shown = chapter, chapter.held
     slip, columns = BY_ID["cs-bm25-tfidf"], {"one": "CS-T4 | fabs_tfidf; fabs_bm25 | all/r_precision_published"}
 
     def circled() -> int:
@@ -317,26 +316,24 @@ def test_a_card_circles_what_the_numbers_say_and_is_gone_with_its_slip(
     assert circled() == 0 and shown == []
 
 
-def test_every_slip_can_be_searched_and_links_its_numbers(chapter: tuple[Chapter, list[str]]) -> None:
-    page, shown = chapter
-    found = on_page.check(page, SLIPS, 3)
-    table = on_page.searchable(page, SLIPS, found)
+def test_every_slip_can_be_searched_and_links_its_numbers(chapter: Chapter) -> None:
+    found = on_page.check(chapter, SLIPS, 3)
+    table = on_page.searchable(chapter, SLIPS, found)
     assert all(f'id="slip-{slip.id}"' in table for slip in SLIPS) and table.count("<tr data-paper=") == len(SLIPS)
     assert "{" not in text_of([table]) and "nan" not in text_of([table])
-    page.finish()
-    drawn = [row for row in page.shown.values() if isinstance(row, Result) and row.kind == "live"]
+    chapter.finish()
+    drawn = [row for row in chapter.shown.values() if isinstance(row, Result) and row.kind == "live"]
     assert {row.seed for row in drawn if row.seed is not None} == {3}
-    assert "50 < AOP-20 < 70" in text_of(shown)
+    assert "50 < AOP-20 < 70" in text_of(chapter.held)
 
 
 @pytest.mark.site
 def test_a_link_opens_the_fold_of_a_slip_and_papers_and_kinds_are_chosen(
-    chapter: tuple[Chapter, list[str]], chromium: Any, tmp_path: Path
+    chapter: Chapter, chromium: Any, tmp_path: Path
 ) -> None:
     """What the form does is tested in test_coverage.py, on the page of exhibits."""
-    page, _ = chapter
     script = (published.FOLDER.parents[2] / "book" / "_static" / "coverage.js").read_text()
-    body = fold("all", on_page.searchable(page, SLIPS, on_page.check(page, SLIPS, 0)))
+    body = fold("all", on_page.searchable(chapter, SLIPS, on_page.check(chapter, SLIPS, 0)))
     path = tmp_path / "slips.html"
     head = f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><script>{script}</script></head>'
     path.write_text(f"{head}<body><section>{body}</section></body></html>")

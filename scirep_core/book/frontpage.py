@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from scirep_core.book.explain import Origin
+from scirep_core.page.names import ANSWER, HEADS, VERDICTS
 from scirep_core.results import ROOT, Result, anchor, read_results, recorded
 from scirep_core.results.published import Printed, everything
 
@@ -87,8 +88,6 @@ BOARD = "beyond/leaderboard"
 
 
 def _answer(executed: Path, page: str) -> dict[str, Any]:
-    from scirep_core.page.blocks import ANSWER
-
     path = executed / f"{page}.data" / ANSWER
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return found
@@ -96,8 +95,6 @@ def _answer(executed: Path, page: str) -> dict[str, Any]:
 
 def _claims(executed: Path, page: str) -> tuple[dict[str, str], dict[str, tuple[int, str]]]:
     """Return what lines of a chapter’s answer judge by, unless a head says it, and verdict and claim of those that judge."""
-    from scirep_core.page.blocks import HEADS
-
     lines = _answer(executed, page)
     judging = {role: lines[role] for role in ROLES if role in lines and lines[role]["verdict"] is not None}
     found = {role: (line["verdict"], line["claim"]) for role, line in judging.items()}
@@ -117,8 +114,6 @@ def _which_vectors(executed: Path) -> str:
 
 
 def _worded(verdict: int, claim: str) -> str:
-    from scirep_core.page.blocks import VERDICTS
-
     shown = f'<span class="scirep-mark way{verdict}" aria-hidden="true">{MARKS[verdict]}</span>'
     return f"{shown} <b>{VERDICTS[verdict]}{':' * bool(claim)}</b> {html.escape(claim)}".rstrip()
 
@@ -136,7 +131,7 @@ def report_card(executed: Path, chapters: Iterable[tuple[str, str, str]]) -> str
         chapters: part, page and title of each. One that quotes no paper, or judges nothing, is left out.
     """
     # they draw, by libraries that the commands do without
-    from scirep_core.page.blocks import VERDICTS, fold
+    from scirep_core.page.blocks import fold
     from scirep_core.page.report import table
 
     judged: dict[tuple[str, str, str], dict[str, tuple[int, str]]] = {}
@@ -287,38 +282,29 @@ def _line(
 
 
 def _drawn(printed: float, ours: Result, live: Result | None, floor: Result | None, ceiling: Result | None) -> str:
-    def x(value: float) -> float:
-        return 110 + 5.1 * value
+    """Return the three marks with their intervals as a drawing, floor and ceiling beside the live one."""
+    import pandas as pd
 
-    def line(x1: float, x2: float, y1: int, y2: int, name: str, more: str = "") -> str:
-        ends = f'x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1}" y2="{y2}"'
-        return f'<line {ends} stroke="var(--scirep-{name})"{more}/>'
+    from scirep_core.page import report
 
-    def bar(row: Result, y: int, name: str) -> str:
-        if row.low is None or row.high is None:
-            return ""
-        return line(x(row.low), x(row.high), y, y, name, ' stroke-width="2"')
-
-    def word(text: str, at: float, y: int, end: str = "start") -> str:
-        return f'<text x="{at:.1f}" y="{y}" font-size="12" text-anchor="{end}" fill="var(--scirep-ink)">{text}</text>'
-
+    marks = {"published": (printed, None, None), "recorded": (ours.value, ours.low, ours.high)}
     alt = f"Published {printed:.1f} and recorded {ours.value:.1f} on the same data"
-    marks = [word("published", 0, 24), word("recorded", 0, 54), bar(ours, 50, "recorded"),
-             f'<circle cx="{x(printed):.1f}" cy="20" r="5.5" fill="none" stroke="var(--scirep-published)" stroke-width="2"/>',
-             f'<circle cx="{x(ours.value):.1f}" cy="50" r="5.5" fill="var(--scirep-recorded)"/>']  # fmt: skip
+    both = ((floor, "floor", "--"), (ceiling, "ceiling", "-"))
+    ends = [(end, name, style) for end, name, style in both if live and end]
     if live:
-        alt += f", live {live.value:.1f} on simulated data"
-        at = x(live.value)
-        turned = f'transform="rotate(45 {at:.1f} 80)" fill="var(--scirep-live)"'
-        marks += [word("live", 0, 84), bar(live, 80, "live")]
-        marks += [f'<rect x="{at - 5:.1f}" y="75" width="10" height="10" {turned}/>']
-    for end, name, dash in ((floor, "floor", ' stroke-dasharray="4 3"'), (ceiling, "ceiling", "")):
-        if live and end:
-            alt += f", {name} {end.value:.1f}"
-            marks += [line(x(end.value), x(end.value), 66, 94, name, dash), word(name, x(end.value) + 4, 74)]
-    scale = "".join(word(str(at), x(at), 116, "middle") for at in (0, 25, 50, 75, 100))
-    axis = line(x(0), x(100), 100, 100, "floor")
-    return (
-        f'<svg viewBox="0 0 640 122" role="img" aria-labelledby="anatomy-alt"><title id="anatomy-alt">{alt}</title>'
-        f"{''.join(marks)}{axis}{scale}</svg>"
-    )
+        marks["live"] = live.value, live.low, live.high
+        told = [f"live {live.value:.1f} on simulated data", *(f"{name} {end.value:.1f}" for end, name, _ in ends)]
+        alt = ", ".join([alt, *told])
+
+    @report.styled
+    def draw() -> str:
+        figure, axes = report.subplots(figsize=(report.WIDTH, 1.5))
+        frame = pd.DataFrame(marks, ["value", "low", "high"]).T.rename_axis("line").reset_index()
+        report.dots(axes, frame.assign(look=frame["line"]), looks=report.MARKS)
+        for end, name, style in ends:
+            axes.vlines(end.value, 1.6, 2.4, color=report.FLOOR, linestyle=style, linewidth=1)
+            axes.text(end.value + 1, 1.75, name, va="top")
+        axes.set_xlim(0, 100)
+        return report.svg(figure, "anatomy", alt)
+
+    return draw()

@@ -15,13 +15,14 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from scirep_core.kit.store import write_json
 from scirep_core.page import report
+from scirep_core.page.names import ANSWER, HEADS, VERDICTS
 from scirep_core.page.rows import COUNTED, INVENTED, MEASURED, OWN, PRINTED, REAL, RECORDED, Cells, Exhibit, Number
 from scirep_core.page.say import sentences
 from scirep_core.results import PRINT, Result, arithmetic
@@ -35,10 +36,6 @@ Best = Callable[[Any, Number], bool]
 """Whether a line's number is to be marked."""
 CLASSES = {PRINTED: "published", REAL: "recorded", OWN: "live", INVENTED: "invented",
            COUNTED: "counted", MEASURED: "recorded"}  # fmt: skip
-VERDICTS = {1: "Holds", -1: "Does not hold", 0: "Open"}
-ANSWER = "answer.json"
-HEADS = {"paper": "The paper says", "real": "We find on real papers", "untested": "Not tested here"}
-"""File of a chapter's answer, and the heads of its lines unless they have their own."""
 
 
 def kind_of(column: str) -> str:
@@ -181,7 +178,7 @@ def forest(
         )
         dashed = f" Dashed: {label(labels, floor)}." if any(line == floor for line, _ in chain(*kinds.values())) else ""
         marks = [r for found in kinds.values() for (line, c), r in found.items() if line in there and c in panels]
-        numbers = [r for r in marks if _measured(r)]
+        numbers = [r for r in marks if isinstance(r, Result) and r.source not in (PRINT, "arithmetic")]
         counts = sorted({row.n for row in numbers})
         to = " or " if len(counts) > 1 and counts[-1] - counts[0] == 1 else " to "
         many = to.join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts > [1] else ""
@@ -191,10 +188,6 @@ def forest(
         return chapter.drawn(name + "-invented" * folded, figure, frame, caption, alt, title * (not folded))
 
     _show(chapter, exhibit, made, summary, "figure")
-
-
-def _measured(number: Number) -> TypeGuard[Result]:
-    return isinstance(number, Result) and number.source not in (PRINT, "arithmetic")
 
 
 def label(labels: Labels | None, key: Any) -> str:

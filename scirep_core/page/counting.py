@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -192,11 +192,6 @@ def lengths(task: Task, limits: Sequence[int] = (LIMIT,), whole: bool = False) -
 # ---- showing ---------------------------------------------------------------------------------------------------------
 
 
-def by_count(rows: Iterable[Result]) -> dict[tuple[str, str], Result]:
-    """Return rows by (task, metric)."""
-    return {(r.task, r.metric): r for r in rows}
-
-
 def number(chapter: Chapter, shown: Number | None, decimals: int = 0) -> str:
     """Return a number as `chapter.number` does, with thousands set apart; "" for none."""
     return "" if shown is None else report.thousands(chapter.number(shown, decimals))
@@ -210,7 +205,7 @@ def of_how_many(rows: Sequence[Result], what: str) -> str:
 
 def draw_ranges(axes: Any, rows: Sequence[Result], name: str, colour: str) -> list[str]:
     """Draw median and middle half of `name` for each task that has them; return the tasks, top to bottom."""
-    found = by_count(rows)
+    found = {(r.task, r.metric): r for r in rows}
     tasks = [task for task, metric in found if metric == f"{name}, quartile 2"]
     for y, task in enumerate(reversed(tasks)):
         low, middle, high = (found[task, f"{name}, quartile {q}"].value for q in (1, 2, 3))
@@ -229,7 +224,7 @@ def title(name: str) -> str:
     return f"{TASKS[SAMPLES[name].like].title} (sample)" if name in SAMPLES else name.removeprefix(SAMPLE)
 
 
-def explorer(chapter: Chapter, gathered: Gathered, rows: Sequence[Result] = (), examples: int = 4) -> TaskExplorer:
+def explorer(chapter: Chapter, gathered: Gathered, rows: Sequence[Result] = ()) -> TaskExplorer:
     """Return the task explorer over the tasks at hand; the others are listed with their printed sizes.
 
     Args:
@@ -239,6 +234,6 @@ def explorer(chapter: Chapter, gathered: Gathered, rows: Sequence[Result] = (), 
     for one in rows:
         if one.metric in TRAINING_SIZES:
             training.setdefault(one.task, {})[one.metric.replace(" ", "_")] = int(one.value)
-    view = task_data(gathered.tasks.values(), examples, chapter.parameters["seed"],
+    view = task_data(gathered.tasks.values(), 4, chapter.parameters["seed"],
                      also=[name for name in gathered.absent if name in TASKS], training=training)  # fmt: skip
     return TaskExplorer(view)

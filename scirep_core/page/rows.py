@@ -1,10 +1,5 @@
 """A chapter's numbers, found: the cells of an exhibit by line and column, and which way an interval points.
 
-    cells(numbers, line, column, **where)     {(line, column): number}: what tables and figures are made of
-    Exhibit                                   the cells of one exhibit: as printed, of real papers, of yours, of invented ones
-    way(row, bound)                           1 above, -1 below, 0 where the interval holds the bound
-    ways(rows)                                the same of differences from 0, after Holm's correction over all of them
-
 What papers a number is of and whose run it is are two things. The first decides the column, for a number of invented papers
 is no answer to a question about real ones; the second is said where the number is pointed at.
 """
@@ -70,17 +65,15 @@ def way(row: Result | None, bound: float = 0.0) -> int:
     return int(row.low > bound) - int(row.high < bound)
 
 
-def ways(rows: Sequence[Result], tested: Sequence[float | None] = ()) -> list[int]:
+def ways(rows: Sequence[Result]) -> list[int]:
     """Return 1 or -1 for each difference that is significant after Holm's correction over all of them, else 0.
 
-    p of a row is that of its own test where `tested` has one. Otherwise it is that of a normal distribution with the row's value
-    and 95 % interval, since 1,000 bootstrap draws give no p below 0.002, too coarse for a correction over many tests.
+    p of a row is that of a normal distribution with its value and 95 % interval: 1,000 bootstrap draws give no p below 0.002, too
+    coarse for a correction over many tests.
     """
     spreads = [(row.high - row.low) / (2 * 1.959964) if way(row) else 0.0 for row in rows]  # type: ignore[operator]
-    p = [
-        known if known is not None else math.erfc(abs(row.value) / spread / math.sqrt(2)) if spread else 1.0
-        for row, spread, known in zip(rows, spreads, tested or [None] * len(rows), strict=True)
-    ]
+    both = zip(rows, spreads, strict=True)
+    p = [math.erfc(abs(row.value) / spread / math.sqrt(2)) if spread else 1.0 for row, spread in both]
     return [way(row) if one < 0.05 else 0 for row, one in zip(rows, holm(p), strict=True)]
 
 
