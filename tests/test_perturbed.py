@@ -26,7 +26,6 @@ from scirep_core.evaluators.rows import Asked
 from scirep_core.kit.errors import ConfigError
 from scirep_core.page.papers import neighbours
 from scirep_core.page.papers.neighbours import Subject
-from scirep_core.page.parameters import check
 from scirep_core.page.rows import way
 from scirep_core.results import Result
 from scirep_core.results.differences import against_of
@@ -235,11 +234,6 @@ def test_an_interval_without_width_at_the_edge_becomes_the_exact_one():
     assert none.low == 0 and none.high == pytest.approx(100 - 100 * 0.025 ** (1 / 40))
     for kept in (row("nn1_ret", "A", 100.0, 98.0, 100.0), row("difference of nn1_ret", "A - B", 0.0, 0.0, 0.0)):
         assert neighbours.edged(kept, 60) == kept
-
-
-def test_collections_may_be_none_named_and_encoders_may_not():
-    assert check("collections", "") == "" and check("exclude_self", True) is True
-    refused(lambda: check("encoders", ""), "encoders", error=Exception)
 
 
 def tools(tags, phrases, antonyms):

@@ -129,18 +129,15 @@ def test_what_can_only_be_had_by_hand_is_named_and_the_chapter_goes_on(places, m
         run(Path("csfcube/a"), progress=said.append, places=places, get=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "says"),
-    [
+def test_bad_input_is_refused_before_a_kernel_starts(places: Places) -> None:
+    path = notebook(places, "csfcube/a", ROWS)
+    for name, given, says in (
         ("csfcube/a", {"sed": 1}, "csfcube/a: unknown parameter 'sed': did you mean 'seed'"),
         ("csfcube/a", {"seed": "x"}, "csfcube/a: parameter seed = 'x': expected a whole number"),
         ("csfcube/aa", {}, "csfcube/aa: no such notebook: did you mean 'csfcube/a'"),
-    ],
-)
-def test_bad_input_is_refused_before_a_kernel_starts(places, name, given, says):
-    path = notebook(places, "csfcube/a", ROWS)
-    with pytest.raises(ConfigError, match=re.escape(says)):
-        run(Path(name), given, places=places)
+    ):
+        with pytest.raises(ConfigError, match=re.escape(says)):
+            run(Path(name), given, places=places)
     with pytest.raises(ConfigError, match="is the notebook itself"):
         run(path, out=path, places=places)
     assert not places.runs.exists()

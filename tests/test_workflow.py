@@ -88,23 +88,6 @@ def test_every_command_of_a_page_exists(page: Path) -> None:
     assert page.name != "README.md" or {"make book", "make test"} <= {line.strip() for line in ours}
 
 
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        ("make bok", "no make target bok"),
-        (".venv/bin/scirep chek", "no command scirep chek"),
-        (".venv/bin/scirep pdf --ot x", "no option --ot of scirep pdf"),
-        (".venv/bin/scirep data got", "no command scirep got"),
-        ("scirep --version", ""),
-        ("scirep --verison", "no option --verison of scirep --verison"),
-        ("curl x", "not a command of ours: curl"),
-        (".venv/bin/scirep data list --json", ""),
-    ],
-)
-def test_a_wrong_command_is_found(line: str, told: str) -> None:
-    assert fault(line) == told
-
-
 def test_the_command_of_every_recorded_number_is_one_that_can_be_given() -> None:
     commands = {recompute(row) for row, _ in stored() if row.kind == "recorded"}
     declared = chapters(ROOT / "notebooks")

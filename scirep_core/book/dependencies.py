@@ -8,9 +8,6 @@ JavaScript, published tables, word lists) count with the package in whose folder
 The package's own `__init__` is run by every import, so it is read name by name: `from scirep_core import load_task`
 follows only what `load_task` needs. Where reading cannot decide (a star import, the package by its name as in
 `import scirep_core`, a cell that is not Python) the whole library is taken: a needless rerun is cheap, a stale chapter is not.
-
-Not grimp: its graph holds a package's `__init__` as one module, knows neither registry texts nor data files, and stops at
-a file that does not parse.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@
 Rows are matched by id, within files of one name; an id that a file holds several times is matched one by one, equal rows
 first. Two rows are compared field by field in the order of `Result`. What says when or how fast (`APART`) differs from run
 to run and machine to machine: it is counted apart, and is no difference unless asked for. Nothing here writes.
-
-Not a merge of pandas, which would pair every row of an id with every other, and hold a mapping as one value.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
 reading order, with the site's own styles, pictures and formula renderer by their addresses on this machine. What only a screen
 can use is left out (`LEFT_OUT`): folded code, data tables below figures, lists of origins. An explorer is printed as its plain
 tables. Ids of different pages may be equal, so each gets its article's number before it, and each link follows: to another
-chapter, or to nothing where its target is left out. Not Jupyter Book's singlehtml: it builds every chapter a second time, leaves
-ids that two chapters share, and knows nothing of an explorer's plain tables.
+chapter, or to nothing where its target is left out.
 
 The browser typesets the page's formulas, every table that is wider than the paper is made smaller until it fits (very wide ones
 on a page turned to landscape), and the browser prints: page numbers, an outline of the headings, links within the book. A

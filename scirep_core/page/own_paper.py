@@ -319,26 +319,16 @@ def explorer(shown: Shown, found: Read) -> OwnPaperExplorer:
 # ---------------------------------------------------------------------------------------------------------- recording
 
 
-def record(
-    seed: int = 0, papers: int = 1200, given: Budget | None = None, model: Path = MODEL, rows: Path = ROWS
-) -> None:
-    """Train or find the study's model of a seed, round it, write it and what rounding changed."""
-    view, before = packed(given or budget("small"), seed)
-    shown = look(view, papers, 0)
+def main(seed: int = 2) -> None:
+    """Train or find the study's model of a seed, not chosen by its score, round it, record it and what rounding changed."""
+    view, before = packed(budget("small"), seed)
+    shown = look(view, 1200, 0)
     found = rounding(shown, vectors_of(before, shown.texts), 0)
-    write_bytes(model, gzip.compress(json.dumps(view, ensure_ascii=False).encode(), mtime=0))
-    write_results(rows, (replace(row, chapter=CHAPTER) for row in found))
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Record the model, from the command line."""
-    import argparse
-
-    about = "Record the encoder in the page: one training of the study `main`, rounded."
-    parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--seed", type=int, default=2, help="of the training; not chosen by its score")
-    record(parser.parse_args(arguments).seed)
+    write_bytes(MODEL, gzip.compress(json.dumps(view, ensure_ascii=False).encode(), mtime=0))
+    write_results(ROWS, (replace(row, chapter=CHAPTER) for row in found))
 
 
 if __name__ == "__main__":
-    main()
+    import typer
+
+    typer.run(main)

@@ -9,9 +9,6 @@ here: unknown names are refused with the nearest valid one, text from the comman
 and `PARAMETERS` gives the range or the choices a name has in every chapter. Values stay JSON literals throughout, so a
 string that looks like code is still only a string. Vocabularies that live further up the library (encoders, tasks) are
 passed in by the caller: `check("encoders", value, encoders=ENCODERS)`.
-
-Not papermill's `inspect_notebook`, which reads line by line, cuts a list at its `#`, and refuses nothing; nor pydantic, whose
-lax mode takes `20.0`, `1_0` and `True` for whole numbers while its strict one takes no text at all.
 """
 
 from __future__ import annotations

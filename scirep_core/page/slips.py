@@ -1,9 +1,4 @@
-"""The register of slips on a page: an entry as a card with its printed table, all entries as a table that can be searched.
-
-evidence = check(chapter, entries, seed)         by id, with what was computed recorded
-card(chapter, slip, evidence, title, columns)    the printed table, the odd cells circled, the computation
-searchable(chapter, slips, evidence)             a row an entry, a search box over them
-"""
+"""The register of slips on a page: an entry as a card with its printed table, all entries as a table that can be searched."""
 
 from __future__ import annotations
 

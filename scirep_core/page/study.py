@@ -1,9 +1,7 @@
 """A study's numbers on a page: what is recorded, what a small one made in this build gives, and differences by Tukey's test.
 
     chapter.exhibit("V2-T2", rows, studies=("main",), column="split", metric="average")     print beside every recorded source
-    rows = live(chapter, "main", ("MTL CLS", "MTL CTRL"))                 trained and scored in this build, on invented papers
     gaps(recorded("main", OPEN), average, against="MTL CLS")              line minus line over trainings (SciRepEval 6, 7)
-    printed_gaps("V2-T2", against="MTL CLS")                              the same test over the printed means and deviations
 
 A line is a variant (on its base, as a code); its number is the mean over trainings that differ by their seed, whose interval is
 of that mean. A line of a single training has no interval, and neither has a difference from one: a page says so.

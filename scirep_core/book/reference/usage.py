@@ -1,8 +1,7 @@
 """What a user types, as pages: the command line, environment variables, the file of a training, the parameters of the chapters.
 
 Of a command: its help, arguments, options and examples, as the command itself gives them. The commands are looked up in the
-installed `scirep`, which stands above this module. Not `typer utils docs`: it has no place for what --json prints, no examples
-that are code, no table, and does not escape what Markdown would take for its own.
+installed `scirep`, which stands above this module.
 """
 
 from __future__ import annotations

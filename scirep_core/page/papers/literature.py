@@ -1,8 +1,4 @@
-"""Chapter `beyond/literature`: what is planted in the embedded literature, and whether it has the sign of real papers.
-
-comparisons(rows)   two systems on one question, of real and of invented papers: do the intervals lie on one side of 0?
-measure(...)        floor, words, a pretrained encoder and ceiling of every task, and systems on CSFCube's facets
-"""
+"""Chapter `beyond/literature`: what is planted in the embedded literature, and whether it has the sign of real papers."""
 
 from __future__ import annotations
 
