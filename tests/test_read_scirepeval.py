@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import math
@@ -329,12 +328,9 @@ EMPTY = io.BytesIO()
 pq.write_table(pa.table({"paper_id": pa.array([], pa.string()), "label": pa.array([], pa.int32())}), EMPTY)
 NO_ROWS = ": it has no rows…again; an embedded literature needs more papers"
 BYTES: list[tuple[str, bytes, str]] = [
-    ("jsonl", LINE + b'{"paper_id": "d\xff", "label": 1}\n', ":2: not UTF-8 at byte 15"),
-    ("jsonl", LINE * 1 + b'{"paper_id": "d9", "la', ":2: not a JSON object"),
     ("jsonl", LINE + b"[1]\n", ":2: expected a JSON object, found list"),
     ("jsonl", b'{"label": 1, "label": 2}\n', ":1: key 'label' is there twice"),
     ("jsonl", LINE + b'{"paper_id": "d9"}\n', ":2: field 'label' is missing"),
-    ("jsonl.gz", gzip.compress(LINE)[:-9], ":…: not a whole gzip file"),
     ("json", b'[{"paper_id": "d8", "label": 1}, {"pa', ": item 2: not JSON"),
     ("json", b'[{"paper_id": "d8", "label": 1}', ": item 1: a comma or"),
     ("json", b'{"d8": 1}', ":1: expected a JSON list"),
@@ -342,12 +338,9 @@ BYTES: list[tuple[str, bytes, str]] = [
     ("json", b'[{"paper_id": "d\xff", "label": 1}]', ": not UTF-8 (near byte 16"),
     ("json", b'[{"paper_id": "d8", "label": NaN}]', ": item 1: NaN is not a JSON number"),
     ("json", b"", ": expected a JSON object or list, found ''"),
-    ("csv", b"paper_id,label\nd8\n", ":2: the row does not have the header's number of cells, 2"),
     ("csv", b"paper_id,label\nd8,1\nd9,x\n", ":3: field 'label' must be int, found 'x'"),
     ("csv", b"paper_id,label\nd8,1_0\n", ":2: field 'label' must be int, found '1_0'"),
     ("csv", b"paper_id,label\nd8,\n", ":2: field 'label' must be int, found None"),
-    ("csv", b"paper_id,label\nd\xff,1\n", ":2: not UTF-8"),
-    ("parquet", b"PAR1 and then nothing", ": not a whole parquet file"),
     ("jsonl", b"", NO_ROWS), ("json", b"[]", NO_ROWS), ("csv", b"paper_id,label\n", NO_ROWS),
     ("parquet", EMPTY.getvalue(), NO_ROWS),
 ]  # fmt: skip

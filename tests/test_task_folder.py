@@ -12,11 +12,10 @@ import yaml
 from small_files import contents, jsonl, refused
 from small_tasks import IDS, all_tasks
 
-from scirep_core.data import folder
 from scirep_core.data import task as t
 from scirep_core.data.folder import folder_hash, read_folder, write_folder
 from scirep_core.data.task import TASK_TYPES, Task, Triples
-from scirep_core.data.task_json import METRICS
+from scirep_core.data.task_json import TYPES
 from scirep_core.data.validate import counts, near_duplicates, validate
 from scirep_core.kit.errors import UnknownName
 from scirep_core.kit.records import Paper
@@ -25,7 +24,7 @@ TASKS = all_tasks()
 
 
 def test_the_small_tasks_cover_every_type():
-    assert {task.type for task in TASKS.values()} == set(TASK_TYPES) == set(folder.READERS) == set(METRICS)
+    assert {task.type for task in TASKS.values()} == set(TASK_TYPES) == set(TYPES)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -75,7 +74,7 @@ def test_a_folder_may_do_without_texts_and_without_what_has_a_default(tmp_path):
     jsonl(tmp_path / "papers.jsonl", [{"paper_id": 7, "labels": ["a"]}])
     jsonl(tmp_path / "labels.jsonl", [{"label_id": "a", "name": "A"}, {"label_id": "b", "name": "B"}])
     task = read_folder(tmp_path)
-    assert (task.similarity, task.format, task.metrics) == ("dot", "CLF", METRICS["label_ranking"])
+    assert (task.similarity, task.format, task.metrics) == ("dot", "CLF", TYPES["label_ranking"].metrics)
     assert (task.payload.gold, task.papers) == ({"7": ("a",)}, {})
 
 

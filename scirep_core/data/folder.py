@@ -28,8 +28,8 @@ from scirep_core.data import task as schema
 from scirep_core.data.readers import csfcube
 from scirep_core.data.rows import SPLITS, Line, Row, by_id
 from scirep_core.data.tables import data_hash
-from scirep_core.data.task import Payload, Task, TaskType
-from scirep_core.data.task_json import METRICS, TaskConfig, format_of, read_config
+from scirep_core.data.task import TASK_TYPES, Payload, Task
+from scirep_core.data.task_json import TYPES, TaskConfig, format_of, read_config
 from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper
@@ -55,8 +55,8 @@ def read_folder(path: Path) -> Task | csfcube.FacetCollection:
             "version": config.version,
         }
         return replace(csfcube.read(path), **told)
-    kind = next(name for name in READERS if name == config.type)
-    payload = READERS[kind].read(path, config)
+    kind = next(name for name in TASK_TYPES if name == config.type)
+    payload = TYPES[kind].payload.read(path, config)
     texts = path / "papers.jsonl"
     own_ids = config.type in ("label_ranking", "alternative_self")
     if texts.is_file() and texts.stat().st_size <= WHOLE:
@@ -64,7 +64,7 @@ def read_folder(path: Path) -> Task | csfcube.FacetCollection:
             pass  # a fault in a small file is told now, not when a chapter first encodes it
     oracle = path / "oracle.npz"
     return Task(
-        name=config.name, type=kind, format=format_of(config), metrics=tuple(config.metrics) or METRICS[config.type],
+        name=config.name, type=kind, format=format_of(config), metrics=tuple(config.metrics) or TYPES[kind].metrics,
         payload=payload, source="folder", data_hash=folder_hash(path), version=config.version,
         similarity=config.similarity, texts=(lambda: _texts(texts, own_ids)) if texts.is_file() else tuple,
         queries=_queries(path / "queries.jsonl", config), oracle=oracle if oracle.is_file() else None,
@@ -99,11 +99,6 @@ def _queries(path: Path, config: TaskConfig) -> dict[str, str]:
 
 SHARED = ("multi_label", "few_shot", "label_names", "text_query", "keep_self")
 """What task.json says of a payload, under the names of its fields."""
-READERS: dict[TaskType, type[Payload]] = {
-    "classification": schema.Labelled, "regression": schema.Labelled, "proximity": schema.Judged, "adhoc_search": schema.Judged,
-    "retrieval": schema.Pooled, "label_ranking": schema.LabelSpace, "reviewer_matching": schema.Reviewers,
-    "author_disambiguation": schema.Signatures, "alternative_self": schema.Collection, "triplets": schema.Triples,
-}  # fmt: skip
 
 
 # -------------------------------------------------------------------------------------------------------- writing

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from scirep_core.data.task import FewShot, TaskType
-from scirep_core.data.task_json import FORMAT
+from scirep_core.data.task_json import TYPES
 from scirep_core.kit.formats import Format
 
 Reader = Literal["scirepeval", "s2and", "mdcr", "scimult", "beir", "recommendation", "neighbours", "csfcube", "open"]
@@ -55,8 +55,7 @@ class TaskSpec(NamedTuple):
 
 def _row(title: str, type: TaskType, metrics: str, config: str, relation: str, expect: Mapping[str, int],
          rows: str = "V2-T1,V1-T1", **more: object) -> TaskSpec:  # fmt: skip
-    format: Format = FORMAT.get(type, "PRX")
-    return TaskSpec("scirepeval", title, format, type, tuple(metrics.split()), "scirepeval", config, "scirepeval",
+    return TaskSpec("scirepeval", title, TYPES[type].format, type, tuple(metrics.split()), "scirepeval", config, "scirepeval",
                     tuple(rows.split(",")), relation, expect, text_query=type == "adhoc_search", **more)  # type: ignore[arg-type]  # fmt: skip
 
 

@@ -21,7 +21,7 @@ A payload owns all that differs from type to type:
     read(folder, config)   the payload of a task folder; raises DataError naming file and line
     files(queries)         (name, rows) of a task folder's files, beside its papers
 
-A new type of task is a class here, a name in `TaskType` (rows.py), a row of `READERS` (folder.py), and an evaluator.
+A new type of task is a class here, a name in `TaskType` (rows.py), a row of `TYPES` (task_json.py), and an evaluator.
 
 Texts are read when asked for (`texts()` streams, `papers` keeps): scoring vectors needs none.
 """

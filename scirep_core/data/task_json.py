@@ -10,32 +10,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import NamedTuple
 
-from scirep_core.data.rows import TASK_TYPES, FewShot
+from scirep_core.data import task as schema
+from scirep_core.data.rows import FewShot
 from scirep_core.data.text import FIELDS as PLAIN
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.formats import FORMATS, SIMILARITIES, Format
 from scirep_core.kit.records import field as check_field
 from scirep_core.kit.records import read_object
 
-FORMAT: dict[str, Format] = {
-    "classification": "CLF",
-    "regression": "RGN",
-    "adhoc_search": "QRY",
-    "label_ranking": "CLF",
+
+class Kind(NamedTuple):
+    """A type of task: its payload, and what holds where task.json names no metrics, format or similarity."""
+
+    payload: type[schema.Payload]
+    metrics: tuple[str, ...]
+    format: Format = "PRX"
+    similarity: str = "l2"
+
+
+_RECALLS = ("recall@20", "recall@50", "recall@100")
+_REVIEWERS = ("soft_p@5", "soft_p@10", "hard_p@5", "hard_p@10", "mean_of_four")
+TYPES: dict[str, Kind] = {
+    "classification": Kind(schema.Labelled, ("f1_macro",), "CLF"),
+    "regression": Kind(schema.Labelled, ("kendall_tau",), "RGN"),
+    "proximity": Kind(schema.Judged, ("map", "ndcg")),
+    "adhoc_search": Kind(schema.Judged, ("ndcg",), "QRY"),
+    "retrieval": Kind(schema.Pooled, _RECALLS, similarity="dot"),
+    "label_ranking": Kind(schema.LabelSpace, _RECALLS, "CLF", "dot"),
+    "reviewer_matching": Kind(schema.Reviewers, _REVIEWERS, similarity="cosine"),
+    "author_disambiguation": Kind(schema.Signatures, ("b3_f1",), similarity="cosine"),
+    "alternative_self": Kind(schema.Collection, ("mrr", "median_rank", "t100"), similarity="cosine"),
+    "triplets": Kind(schema.Triples, ("accuracy",)),
 }
-"""Format of a type; the others are PRX, but a retrieval by bare queries is QRY."""
-SIMILARITY = {"label_ranking": "dot", "retrieval": "dot", "reviewer_matching": "cosine", "alternative_self": "cosine",
-              "author_disambiguation": "cosine"}  # fmt: skip
-"""Similarity of the published code by type where task.json names none; l2 otherwise."""
-METRICS: dict[str, tuple[str, ...]] = {
-    "classification": ("f1_macro",), "regression": ("kendall_tau",), "proximity": ("map", "ndcg"),
-    "adhoc_search": ("ndcg",), "retrieval": ("recall@20", "recall@50", "recall@100"),
-    "label_ranking": ("recall@20", "recall@50", "recall@100"),
-    "reviewer_matching": ("soft_p@5", "soft_p@10", "hard_p@5", "hard_p@10", "mean_of_four"),
-    "author_disambiguation": ("b3_f1",), "alternative_self": ("mrr", "median_rank", "t100"), "triplets": ("accuracy",),
-}  # fmt: skip
-"""Metrics of a type where task.json names none."""
+"""The similarities are those of the published code; a retrieval by bare queries is QRY."""
 FIELDS = ("title", "abstract", "venue", "year")
 
 
@@ -73,7 +82,7 @@ def read_config(path: Path) -> TaskConfig:
         if key in row or key in ("name", "version", "type"):
             kind = {"str": str, "int": int, "bool": bool}.get(str(column.type), list)
             check_field(row, key, kind, path, None)
-    types = (*TASK_TYPES, "facets")
+    types = (*TYPES, "facets")
     if row["type"] not in types:
         raise DataError(path, None, f"type {row['type']!r} is not known here", nearest(row["type"], types))
     for key, valid in (("similarity", SIMILARITIES), ("format", FORMATS)):
@@ -97,7 +106,7 @@ def read_config(path: Path) -> TaskConfig:
             raise DataError(path, None, f"few_shot holds {setting!r:.80}", remedy)
     if "text_query" not in row and row["type"] == "adhoc_search":
         row["text_query"] = True
-    row.setdefault("similarity", SIMILARITY.get(row["type"], "l2"))
+    row.setdefault("similarity", TYPES[row["type"]].similarity if row["type"] in TYPES else "l2")
     return TaskConfig(**row)
 
 
@@ -105,4 +114,4 @@ def format_of(config: TaskConfig) -> Format:
     """Return a task's format: the one it names, else that of its type."""
     by_query = config.type == "retrieval" and config.text_query
     given = next((name for name in FORMATS if name == config.format), None)
-    return given or ("QRY" if by_query else FORMAT.get(config.type, "PRX"))
+    return given or ("QRY" if by_query else TYPES[config.type].format)

@@ -218,8 +218,8 @@ def _default(one: Field[Any], text: Callable[[Any], str]) -> str:
 def task_types() -> str:
     """Return the table of types: what holds where task.json does not say."""
     rows = (
-        [f'<a href="#type-{kind.replace("_", "-")}"><code>{kind}</code></a>', task_json.FORMAT.get(kind, "PRX"),
-         task_json.SIMILARITY.get(kind, "l2"), ", ".join(map(code, task_json.METRICS[kind]))]
+        [f'<a href="#type-{kind.replace("_", "-")}"><code>{kind}</code></a>', task_json.TYPES[kind].format,
+         task_json.TYPES[kind].similarity, ", ".join(map(code, task_json.TYPES[kind].metrics))]
         for kind in TASK_TYPES
     )  # fmt: skip
     return table(["type", "format", "similarity", "metrics"], rows)

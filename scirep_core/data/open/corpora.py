@@ -16,7 +16,6 @@ are compared with their abstracts: half of CACM is titles alone, and equal ones 
 from __future__ import annotations
 
 import functools
-import gzip
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -26,6 +25,7 @@ from scirep_core.data.open import folder
 from scirep_core.data.open.compact import bucket
 from scirep_core.data.overlap import letters, title_key
 from scirep_core.data.readers import csfcube
+from scirep_core.data.tables import split_lines
 from scirep_core.data.task import Task
 from scirep_core.kit.errors import DataError
 from scirep_core.kit.records import Paper, read_jsonl
@@ -69,13 +69,13 @@ def part_of(paper_id: str, corpus: str) -> Part:
 
 def tsv(path: Path) -> Iterator[list[str]]:
     """Yield the rows of a compact .tsv.gz below its header. Raises DataError with the line of a row of another width."""
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        width = len(next(stream).split("\t"))
-        for line, text in enumerate(stream, start=2):
-            row = text.rstrip("\n").split("\t")
-            if len(row) != width:
-                raise DataError(path, line, f"{len(row)} cells where the header has {width}", "Fetch the file again")
+    width = 0
+    for line, row in split_lines(path):
+        if width and len(row) != width:
+            raise DataError(path, line, f"{len(row)} cells where the header has {width}", "Fetch the file again")
+        if width:
             yield row
+        width = len(row)
 
 
 def _papers(corpus: str, path: Path, key: str = "paper_id", title: str = "title", prefix: str = "") -> Iterator[Record]:

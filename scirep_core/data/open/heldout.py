@@ -18,7 +18,6 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 
 from scirep_core.data.open import folder, pairs
 from scirep_core.data.open.corpora import Record, faceted, links, of_part, part_of, records, sample, texts, tsv
@@ -27,7 +26,6 @@ from scirep_core.data.open.training import Labels, Made, judged, labelled, poole
 from scirep_core.data.task import (
     Collection,
     Example,
-    FewShot,
     Judged,
     Label,
     Labelled,
@@ -60,9 +58,7 @@ EXPERTISE = 4
 # --- classification, regression ---------------------------------------------------------------------------------------
 
 
-def by_hash(
-    corpus: str, label: Callable[[Record], Label | None], names: tuple[str, ...], few_shot: tuple[FewShot, ...] = ()
-) -> Made:
+def by_hash(corpus: str, label: Callable[[Record], Label | None], names: tuple[str, ...]) -> Made:
     """Return a collection that is held out whole, split by hash."""
     splits: dict[str, list[Example]] = {"train": [], "test": []}
     for key, record in records(corpus).items():
@@ -70,12 +66,12 @@ def by_hash(
             splits["test" if part_of(key, corpus) == "test" else "train"].append(Example(key, value))
     papers = [record.paper for record in records(corpus).values()]
     rows = {split: tuple(examples) for split, examples in splits.items()}
-    return Made(Labelled(rows, few_shot=few_shot, label_names=names), papers)
+    return Made(Labelled(rows, label_names=names), papers)
 
 
-def biomimicry(few_shot: tuple[FewShot, ...]) -> Made:
+def biomimicry() -> Made:
     """Return whether a paper is on biomimicry."""
-    return by_hash("biomimicry", lambda record: int(record.row["is_biomimicry"]), ("no", "yes"), few_shot)
+    return by_hash("biomimicry", lambda record: int(record.row["is_biomimicry"]), ("no", "yes"))
 
 
 def pubmedqa() -> Made:
@@ -128,11 +124,10 @@ def vis_downloads() -> Made:
     return labelled(label, "vis")
 
 
-def of_sample(name: str, few_shot: tuple[FewShot, ...] = ()) -> Made:
+def of_sample(name: str) -> Made:
     """Return a real sample as it is."""
     task = sample(name)
-    payload = replace(task.payload, few_shot=few_shot) if isinstance(task.payload, Labelled) else task.payload
-    return Made(payload, [*task.texts()], task.queries)
+    return Made(task.payload, [*task.texts()], task.queries)
 
 
 # --- proximity --------------------------------------------------------------------------------------------------------

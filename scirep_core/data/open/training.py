@@ -20,7 +20,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scirep_core.data.open import pairs
 from scirep_core.data.open.corpora import Part, Record, of_part, records, texts
@@ -45,7 +45,9 @@ class Made(NamedTuple):
 # --- classification and regression ------------------------------------------------------------------------------------
 
 
-def labelled(label: Callable[[Record], Label | None], *corpora: str, names: Sequence[str] = (), **more: Any) -> Made:
+def labelled(
+    label: Callable[[Record], Label | None], *corpora: str, names: Sequence[str] = (), multi_label: bool = False
+) -> Made:
     """Return the papers of corpora that have a label, by part."""
     splits: dict[str, tuple[Example, ...]] = {}
     papers: list[Paper] = []
@@ -54,10 +56,10 @@ def labelled(label: Callable[[Record], Label | None], *corpora: str, names: Sequ
                 if (value := label(record)) is not None]  # fmt: skip
         splits[split] = tuple(Example(record.paper.paper_id, value) for record, value in rows)
         papers += [record.paper for record, _ in rows]
-    return Made(Labelled(splits, label_names=tuple(names), **more), papers)
+    return Made(Labelled(splits, multi_label, label_names=tuple(names)), papers)
 
 
-def categories(column: str, corpus: str, least: int, few_shot: tuple[Any, ...] = ()) -> Made:
+def categories(column: str, corpus: str, least: int) -> Made:
     """Return a multi-label task: the values of a column that `least` papers of the corpus have."""
     counts = Counter(value for record in records(corpus).values() for value in set(record.row.get(column) or ()))
     names = sorted(value for value, count in counts.items() if count >= least)
@@ -67,7 +69,7 @@ def categories(column: str, corpus: str, least: int, few_shot: tuple[Any, ...] =
         row = tuple(int(name in own) for name in names)
         return row if any(row) else None
 
-    return labelled(label, corpus, names=names, multi_label=True, few_shot=few_shot)
+    return labelled(label, corpus, names=names, multi_label=True)
 
 
 def citations() -> Made:
