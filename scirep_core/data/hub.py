@@ -283,3 +283,23 @@ def items(path: Path, longest: int = LONGEST) -> Iterator[tuple[str, Any]]:
         at += 1
         if peek():
             raise fail(f"something follows the closing {closing!r}")
+
+
+def objects(path: Path, what: str, longest: int = LONGEST) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (key, object) of one JSON object of objects, as `items` does.
+
+    Raises DataError, which calls a key `what`, for a key twice, another value, a list, or an empty object.
+    """
+    seen: set[str] = set()
+    for key, value in items(path, longest):
+        if not key or not isinstance(value, dict):
+            expected = (
+                f"{what} {key!r}: expected an object" if key else f"expected an object with a {what} for each key"
+            )
+            raise DataError(path, None, f"{expected}, found {value!r:.40}")
+        if key in seen:
+            raise DataError(path, None, f"{what} {key!r} is there twice", "Keep one")
+        seen.add(key)
+        yield key, value
+    if not seen:
+        raise DataError(path, None, f"holds no {what}", "Fetch the file again, or leave it out")

@@ -54,21 +54,13 @@ def read(spec: TaskSpec, root: Path) -> Found:
 
 
 def _rows(path: Path) -> Iterator[Qrel]:
-    fields: set[str] = set()
-    for group, queries in hub.items(path, _LONGEST):
-        if not group or not isinstance(queries, dict):
-            raise DataError(path, None, f"expected {{field: {{query: lists}}}}, found {queries!r:.40}")
-        if group in fields:
-            raise DataError(path, None, f"field {group!r} is there twice", "Keep one")
+    for group, queries in hub.objects(path, "field", _LONGEST):
         if not queries:
             raise DataError(path, None, f"field {group!r} has no queries", "Leave the field out")
-        fields.add(group)
         for query, lists in queries.items():
             where = f"field {group!r}, query {query!r}"
             for candidate, score in _scores(path, where, lists).items():
                 yield Qrel(query, candidate, score, group)
-    if not fields:
-        raise DataError(path, None, "holds no field", "Run `scirep data get mdcr`")
 
 
 def _scores(path: Path, where: str, lists: Any) -> dict[str, int]:

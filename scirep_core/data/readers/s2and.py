@@ -101,21 +101,11 @@ def _need(folder: Path, part: str) -> Path:
 
 def _entries(path: Path, own: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (id, entry) of one of the files. Raises DataError for an id twice, or an entry that states another id."""
-    seen: set[str] = set()
-    for key, entry in hub.items(path):
-        if not key:
-            raise DataError(path, None, f"expected an object of ids, found {entry!r:.40}")
-        if key in seen:
-            raise DataError(path, None, f"{own} {key!r} is there twice", "Keep one")
-        seen.add(key)
-        if not isinstance(entry, dict):
-            raise DataError(path, None, f"{own} {key!r}: expected an object, found {entry!r:.40}")
+    for key, entry in hub.objects(path, own):
         # a cluster goes by its key alone, as in S2AND
         if own != "cluster_id" and str(stated := _get(entry, own, (str, int), path, key)) != key:
             raise DataError(path, None, f"{own} {key!r} states the id {stated!r}", "Key and id must be the same")
         yield key, entry
-    if not seen:
-        raise DataError(path, None, f"holds no {own}", "Leave the folder out, or fetch it again")
 
 
 def _get(entry: dict[str, Any], name: str, kind: hub.Kind, path: Path, key: str) -> Any:
