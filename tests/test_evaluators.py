@@ -16,7 +16,7 @@ from small_tasks import IDS, all_tasks, save, values, vectors
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data import task as schema
-from scirep_core.data.task import TASK_TYPES, Collection, Example, FewShot, Labelled, Pooled, Qrel, Signature, Task
+from scirep_core.data.task import TASK_TYPES, Collection, Example, FewShot, Labelled, Pooled, Signature, Task
 from scirep_core.evaluators import EVALUATORS, authors, rows
 from scirep_core.evaluators.labels import scores as label_scores
 from scirep_core.kit.errors import ConfigError, DataError
@@ -206,16 +206,6 @@ def test_very_many_values_get_the_normal_interval(monkeypatch):
     assert set(found) == {"low", "high"}
 
 
-@pytest.mark.parametrize(("similarity", "nearest"), [("l2", "near"), ("dot", "long"), ("cosine", "same")])
-def test_similarities_of_a_ranking(similarity, nearest):
-    places = {"q": [1.0, 0.0], "near": [1.0, 0.5], "long": [9.0, 7.0], "same": [5.0, 0.0]}
-    table = {key: np.array(place) for key, place in places.items()}
-    for target in ("near", "long", "same"):
-        judged = schema.Judged(tuple(Qrel("q", key, int(key == target)) for key in ("near", "long", "same")))
-        (row,) = evaluate(task("proximity", judged, "mrr"), table, similarity=similarity)
-        assert (row.value == 100) == (target == nearest)
-
-
 def test_retrieval_skips_queries_without_links_and_keeps_zero_grades_as_published():
     given = cloud(5)
     pooled = Pooled({"d0": {"d1": 1}, "d1": {}, "d2": {"d3": 0, "d4": -1}}, tuple(given[0]))
@@ -263,6 +253,7 @@ def test_authors_far_apart_are_found_and_sets_are_averaged():
     assert {row.split for row in found} == {"test", "test/set0", "test/set1"}
     assert got["test", "b3_f1"] == pytest.approx((got["test/set0", "b3_f1"] + got["test/set1", "b3_f1"]) / 2)
     assert sum(row.n for row in found if row.split != "test") // 3 == 48  # half of 96 mentions
+    assert {row.parameters["method"] for row in found} == {"vectors alone"} and "fewer than 10 blocks" in found[-1].note
     noise = {key: np.random.default_rng(i).random(6) for i, key in enumerate(table)}
     assert values(evaluate(tasked, noise))["test", "b3_f1"] < got["test", "b3_f1"] - 10
     with pytest.raises(DataError, match="none is left to tune"):

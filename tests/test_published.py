@@ -42,13 +42,6 @@ def test_ids_are_unique_and_an_unknown_exhibit_names_the_nearest():
         table("CST3")
 
 
-def test_rounded_and_cut_are_told_apart():
-    printed = lookup("CS-T2")["background", "pre/spearman"]  # 0.45
-    values = (0.4501, 0.4549, 0.4553, 0.4603)
-    assert [printed.equals(value) for value in values] == [True, True, False, False]
-    assert [printed.cuts(value) for value in values] == [False, False, True, False]
-
-
 def test_table_1_of_the_neighbours_has_our_32_codes_in_order_with_their_categories_and_fields():
     printed = lookup("TN-T1")
     assert list(dict.fromkeys(row for row, _ in printed)) == list(PERTURBATIONS)

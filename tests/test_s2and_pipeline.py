@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -10,12 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nltk import edit_distance
-from scipy.spatial.distance import squareform
-from sklearn.cluster import AgglomerativeClustering
 from small_tasks import values
 
 from scirep_core.bench.scoring import evaluate
-from scirep_core.data import load_task
 from scirep_core.data.folder import read_folder, write_folder
 from scirep_core.data.task import Byline, Signature, Signatures, Task
 from scirep_core.evaluators import authors
@@ -26,7 +22,6 @@ from scirep_core.kit.records import Paper
 
 NAMES = [feature.name for feature in FEATURES]
 
-MIRROR = os.environ.get("SCIREP_DATA_MIRROR")
 PEOPLE = ("Ada", "Ana", "Alba")
 
 
@@ -185,15 +180,6 @@ def test_b_cubed_by_brute_force_over_blocks_scored_together():
     assert author_blocks.b3(np.array([*found.values()])).tolist() == pytest.approx([p, r, 2 * p * r / (p + r)])
 
 
-@pytest.mark.parametrize("threshold", [0.2, 0.35, 0.5, 0.65])
-def test_average_linkage_is_scikit_learns(threshold):
-    distances = np.random.default_rng(2).random(28)
-    cut = author_blocks.linked("x/y", list("abcdabcd"), distances).cut(threshold)
-    model = AgglomerativeClustering(None, metric="precomputed", linkage="average", distance_threshold=threshold)
-    theirs = model.fit_predict(squareform(distances))
-    assert all((cut[i] == cut[j]) == (theirs[i] == theirs[j]) for i, j in combinations(range(8), 2))
-
-
 def test_threshold_is_the_middle_of_the_best_of_a_grid_by_brute_force():
     rng = np.random.default_rng(5)
     blocks = []
@@ -291,13 +277,6 @@ def test_rows_say_what_they_are_and_equal_seeds_give_equal_rows(quick: None):
     assert values(evaluate(TASK, NOISE, "sound", metrics=("b3_f1",), seed=1)) != by
 
 
-def test_few_blocks_are_clustered_by_vectors_and_the_row_says_so():
-    task, truth = world(blocks=6)
-    rows = evaluate(task, truth, metrics=("b3_f1",))
-    assert {(row.metric, row.parameters["method"]) for row in rows} == {("b3_f1", "vectors alone")}
-    assert "fewer than 10 blocks" in rows[-1].note and rows[-1].value == pytest.approx(100)
-
-
 def test_a_mention_without_a_vector_is_a_missing_value_and_one_of_nobody_known_is_left_out(quick: None):
     some = {key: value for k, (key, value) in enumerate(TRUTH.items()) if k % 3}
     with pytest.raises(DataError, match="have no vector"):
@@ -339,16 +318,3 @@ def test_a_folder_keeps_what_the_pipeline_needs(tmp_path: Path):
     write_folder(TASK, tmp_path)
     back = read_folder(tmp_path)
     assert back.payload == TASK.payload and back.papers == TASK.papers
-
-
-@pytest.mark.skipif(not MIRROR, reason="SCIREP_DATA_MIRROR is not set: no real data on this machine")
-def test_real_blocks_are_compared_in_full():
-    task = load_task("scirepeval/s2and", MIRROR or "")
-    rows = [row for row in task.payload.rows if row.block.startswith("qian/") and row.cluster]
-    mentions = authors.mentions_of(task, rows)
-    largest = max(mentions.blocks, key=lambda name: len(mentions.blocks[name]))
-    found = author_features.metadata(mentions.table, [mentions.blocks[largest]])
-    assert found.shape == (320 * 319 // 2, 29)
-    known = {name for name, column in zip(NAMES, found.T, strict=False) if not np.isnan(column).all()}
-    assert {"first_names_equal", "affiliation_overlap", "position_diff"} <= known
-    assert not {"year_diff", "coauthor_overlap", "references_overlap"} & known  # there is no papers file

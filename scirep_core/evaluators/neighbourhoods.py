@@ -69,7 +69,7 @@ def overlaps(
     most = min(1 + max(ks), len(everything.vectors))
     a, b = ((everything.nearest(queries, most), place) for queries, place in both)
     return {
-        k: Overlap(_common(a[0][:, :k], b[0][:, :k], k), _common(_others(*a)[:, :k], _others(*b)[:, :k], k)) for k in ks
+        k: Overlap(common(a[0][:, :k], b[0][:, :k], k), common(_others(*a)[:, :k], _others(*b)[:, :k], k)) for k in ks
     }
 
 
@@ -80,8 +80,8 @@ def _others(found: Places, own: Places) -> Places:
     return np.asarray(found[~there].reshape(len(found), -1))
 
 
-def _common(a: Places, b: Places, k: int) -> Floats:
-    """Return (n,) shares of k that rows of two lists have in common."""
+def common(a: Places, b: Places, k: int) -> Floats:
+    """Return (n,) shares of k that rows of two lists of places have in common."""
     both = np.sort(np.concatenate([a, b], axis=1), axis=1)  # a list names no text twice
     return np.asarray((both[:, 1:] == both[:, :-1]).sum(axis=1) / k)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.task import Collection
 from scirep_core.evaluators.pairs import evaluator
-from scirep_core.evaluators.rows import Asked, draws, sample, sentence, spread_of
+from scirep_core.evaluators.rows import Asked, replicated, sample, sentence, spread_of
 from scirep_core.evaluators.search import Pool
 from scirep_core.kit.errors import DataError
 from scirep_core.results import Result
@@ -63,8 +63,7 @@ def evaluate(asked: Asked, data: Collection) -> list[Result]:
 
 def _spread(asked: Asked, metric: str, found: Ranks) -> dict[str, Any]:
     if metric == "median_rank":
-        medians = [np.median(found[picks], axis=1) for picks in draws(asked, len(found))]
-        return {"replicates": np.concatenate(medians)}
+        return {"replicates": replicated(asked, len(found), lambda picks: np.median(found[picks], axis=1))}
     return spread_of(asked, 1 / found if metric == "mrr" else (found <= 100).astype(np.float64))
 
 

@@ -16,17 +16,16 @@ The split of a row is the code or the category.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import CATEGORIES, perturbation
 from scirep_core.evaluators import neighbourhoods
-from scirep_core.evaluators.rows import Asked, Floats, counted, draws, sample, sentence, unit
+from scirep_core.evaluators.rows import Asked, Floats, counted, replicates_of_sums, sample, sentence, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.results import Result
-from scirep_core.results.statistics import counts_of
 
 QUERIES = 2000
 """Papers that overlap is measured on (section 6.3)."""
@@ -109,44 +108,38 @@ def overlap(
     ))  # fmt: skip
 
 
+COSINES: dict[str, tuple[str, str, int, Callable[[Sequence[float]], float]]] = {
+    "inter_mean": ("mean", "means", 1, np.mean), "inter_sd": ("sd", "", 1, np.mean), "inter_min": ("least", "", 1, min),
+    "inter_max": ("most", "", 1, max), "inter_skew": ("skewness", "", 1, np.mean), "above_mean": ("above", "aboves", 100, np.mean),
+}  # fmt: skip
+"""Metric -> of `Similarities` its value, what it is a mean of by document, the factor of both, how codes make a category's."""
+
+
 def similarity(asked: Asked, clouds: Clouds, tell: Tell | None = None) -> list[Result]:
     """Return mean, sd, minimum and maximum of the cosines within each code's texts, and the share above the mean.
 
     By category: mean over codes of mean, sd and share, the lowest minimum, the highest maximum. Codes of one text have none.
     """
     found = {code: neighbourhoods.similarities(cloud.vectors) for code, cloud in _told(clouds, tell, 2)}
-    if not found:
-        return []
     rows = []
     spread = {
-        "inter_mean": _over_pairs(asked, {code: one.means for code, one in found.items()}, clouds),
-        "above_mean": _over_pairs(asked, {code: 100 * one.aboves for code, one in found.items()}, clouds),
+        metric: _over_pairs(asked, {code: scale * getattr(one, each) for code, one in found.items()}, clouds)
+        for metric, (_, each, scale, _) in COSINES.items()
+        if each and found
     }
     for code, one in found.items():
-        n, half = len(one.means), neighbourhoods.half_width(one.means)
-        share = 100 * neighbourhoods.half_width(one.aboves)
-        about = {"split": code, "pool": f"{n * (n - 1) // 2} pairs"}
-        drawn = {metric: values[code] for metric, values in spread.items()}
-        rows += [
-            asked.row("inter_mean", one.mean, n, low=one.mean - half, high=one.mean + half,
-                      replicates=drawn["inter_mean"], **about),
-            asked.row("inter_sd", one.sd, n, **about),
-            asked.row("inter_min", one.least, n, **about),
-            asked.row("inter_max", one.most, n, **about),
-            asked.row("inter_skew", one.skewness, n, **about),
-            asked.row("above_mean", 100 * one.above, n, low=100 * one.above - share, high=100 * one.above + share,
-                      replicates=drawn["above_mean"], **about),
-        ]  # fmt: skip
-    joins: dict[str, tuple[Callable[[neighbourhoods.Similarities], float], Callable[[Sequence[float]], float]]] = {
-        "inter_mean": (lambda one: one.mean, _mean), "inter_sd": (lambda one: one.sd, _mean),
-        "inter_min": (lambda one: one.least, min), "inter_max": (lambda one: one.most, max),
-        "above_mean": (lambda one: 100 * one.above, _mean), "inter_skew": (lambda one: one.skewness, _mean),
-    }  # fmt: skip
+        n = len(one.means)
+        for metric, (of, each, scale, _) in COSINES.items():
+            value, more = scale * getattr(one, of), dict[str, Any]()
+            if each:
+                half = scale * neighbourhoods.half_width(getattr(one, each))
+                more = {"low": value - half, "high": value + half, "replicates": spread[metric][code]}
+            rows.append(asked.row(metric, value, n, code, pool=f"{n * (n - 1) // 2} pairs", **more))
     for category, codes in _categories(found).items():
         n = sum(len(found[code].means) for code in codes)
-        for metric, (value, join) in joins.items():
-            together = np.mean([spread[metric][code] for code in codes], axis=0) if metric in spread else None
-            joined = float(join([value(found[code]) for code in codes]))
+        for metric, (of, each, scale, join) in COSINES.items():
+            together = np.mean([spread[metric][code] for code in codes], axis=0) if each else None
+            joined = float(join([scale * getattr(found[code], of) for code in codes]))
             rows.append(asked.row(metric, joined, n, category, replicates=together, note=_over(codes)))
     return rows
 
@@ -156,7 +149,7 @@ def _over_pairs(asked: Asked, values: Mapping[str, Floats], clouds: Clouds) -> d
     papers = 1 + max(int(clouds[code].own.max()) for code in values)
     sums, counts = _sums(values, clouds, papers)
     found = {}
-    top, below = _drawn(asked, sums, counts)
+    top, below = (replicates_of_sums(asked, table, "neighbours") for table in (sums, counts))
     for at, (code, own) in enumerate(values.items()):
         mean = float(own.mean())
         means = np.divide(top[:, at], below[:, at], out=np.full(len(top), mean), where=below[:, at] > 0)
@@ -174,7 +167,7 @@ def _rows(
     if not codes:
         return []
     sums, counts = _sums(values, clouds, papers)
-    top, below = _drawn(asked, sums, counts)
+    top, below = (replicates_of_sums(asked, table, "neighbours") for table in (sums, counts))
     spread = 100 * np.divide(top, below, out=np.full_like(top, np.nan), where=below > 0)
     by_code = {code: 100 * float(np.mean(values[code])) for code in codes}
     rows = []
@@ -186,7 +179,7 @@ def _rows(
         columns = [codes.index(code) for code in own]
         n = int(counts[:, columns].sum())
         replicates = np.nanmean(spread[:, columns], axis=1)
-        rows.append(asked.row(metric, _mean([by_code[code] for code in own]), n, category,
+        rows.append(asked.row(metric, float(np.mean([by_code[code] for code in own])), n, category,
                               replicates=replicates, pool=pool, note=_over(own)))  # fmt: skip
         together = 100 * top[:, columns].sum(axis=1) / np.maximum(below[:, columns].sum(axis=1), 1)
         value = 100 * float(sums[:, columns].sum() / n)
@@ -205,12 +198,6 @@ def _sums(values: Mapping[str, Floats], clouds: Clouds, papers: int) -> tuple[Fl
     return sums[used], counts[used]
 
 
-def _drawn(asked: Asked, sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    drawn = [counts_of(picks, len(sums)) for picks in draws(asked, len(sums), "neighbours")]
-    top, below = (np.concatenate([weights @ table for weights in drawn]) for table in (sums, counts))
-    return top, below
-
-
 def _categories(codes: Mapping[str, object]) -> dict[str, list[str]]:
     found = {name: [code for code in codes if perturbation(code).category == name] for name in CATEGORIES}
     return {name: own for name, own in found.items() if own}
@@ -218,7 +205,3 @@ def _categories(codes: Mapping[str, object]) -> dict[str, list[str]]:
 
 def _over(codes: Sequence[str]) -> str:
     return f"over {len(codes)} codes" if len(codes) != 1 else f"{codes[0]} alone"
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))

@@ -97,7 +97,7 @@ def score_run(
     """Return the (metrics,) values in [0, 1] of every scored query, in the order of the judgements."""
     import pytrec_eval
 
-    own = [name for name in metrics if parse(name)[0].of_ranks]
+    own = [name for name in metrics if parse(name)[0].ours]
     measures = {name: trec_measure(name) for name in metrics if name not in own}
     keys = [key for key in qrels if key in run and (protocol == "paper" or max(qrels[key].values()) > 0)]
     if not keys:

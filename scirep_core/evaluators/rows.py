@@ -8,7 +8,8 @@ interval too; draws of different tasks are independent, so an average over tasks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -35,12 +36,12 @@ class Asked(NamedTuple):
     """How a task is to be scored: what `scoring.evaluate` was told."""
 
     task: Task
-    vectors: Vectors
-    protocol: str
-    on_missing: str
-    metrics: tuple[str, ...]
-    similarity: str
-    seed: int
+    vectors: Vectors = MappingProxyType({})
+    protocol: str = "paper"
+    on_missing: str = "error"
+    metrics: tuple[str, ...] = ()
+    similarity: str = ""
+    seed: int = 0
 
     def row(self, metric: str, value: float, n: int, split: str = "test", **more: Any) -> Result:
         """Return a Result with all that is the same for every row of this task.
@@ -62,13 +63,11 @@ class Asked(NamedTuple):
         wanted = list(dict.fromkeys(ids))
         missing = [key for key in wanted if key not in self.vectors]
         if missing and (self.on_missing == "error" or len(missing) == len(wanted)):
-            reason = (
-                f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some_of(missing, 3)}"
-            )
-            drop = "Encode them all, or drop their rows with --on-missing drop"
-            raise DataError(
-                "vectors", None, reason, drop if len(missing) < len(wanted) else "Check the ids, or the data source"
-            )
+            some, remedy = some_of(missing, 3), "Encode them all, or drop their rows with --on-missing drop"
+            if len(missing) == len(wanted):
+                remedy = "Check the ids, or the data source"
+            reason = f"{len(missing)} of the {len(wanted)} ids of {self.task.name} have no vector: {some}"
+            raise DataError("vectors", None, reason, remedy)
         return set(wanted) - set(missing)
 
     def matrix(self, ids: Sequence[str]) -> NDArray[np.floating]:
@@ -109,12 +108,22 @@ def draws(asked: Asked, n: int, part: str = "") -> Iterator[NDArray[np.int64]]:
     return resampled(n, RESAMPLES, int(key[:16], 16))
 
 
+def replicated(asked: Asked, n: int, of: Callable[[NDArray[np.int64]], Floats], part: str = "") -> Floats:
+    """Return (..., resamples) values `of` row numbers (some, n) drawn; `part` as in `draws`."""
+    return np.concatenate([of(picks) for picks in draws(asked, n, part)], axis=-1)
+
+
+def replicates_of_sums(asked: Asked, table: Floats, part: str = "") -> Floats:
+    """Return (resamples, ...) bootstrap sums of (n, ...) values."""
+    return np.concatenate([counts_of(picks, len(table)) @ table for picks in draws(asked, len(table), part)])
+
+
 def replicates_of_means(asked: Asked, values: Floats, part: str = "") -> Floats | None:
     """Return (..., resamples) bootstrap means of (..., n) values; None for very many (`NORMAL`)."""
     n = values.shape[-1]
     if n >= NORMAL:
         return None
-    return np.concatenate([values @ counts_of(picks, n).T / n for picks in draws(asked, n, part)], axis=-1)
+    return replicated(asked, n, lambda picks: values @ counts_of(picks, n).T / n, part)
 
 
 def replicates_of_groups(asked: Asked, groups: Mapping[str, Floats]) -> Floats:

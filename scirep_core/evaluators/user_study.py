@@ -103,7 +103,7 @@ def measure(path: Path, seed: int = 0) -> list[Result]:
     """Return the line under every reading with intervals over queries, and what leaving out queries at random could do."""
     queries = rated(path)
     task = Task(TASK, "proximity", "PRX", tuple(METRICS), Judged((Qrel("", "", 0),)), "real", sha256_file(path))
-    asked = Asked(task, {}, "paper", "error", tuple(METRICS), "", seed)
+    asked = Asked(task, seed=seed)
     rows: list[Result] = []
     shared: dict[str, Any] = {"encoder": LINE, "similarity": "as released"}
     for label, reading in READINGS.items():

@@ -47,7 +47,7 @@ def counted(what: str, value: float, n: int = 1, seed: int | None = None) -> Res
 def r_precision(printed: Numbers, seed: int) -> tuple[bool, Made]:
     """The published script's R-Precision is not precision at rank R."""
     ratings = np.array((3, 0, 2, 0, 1))
-    one, other = (100 * score(ratings) for score in (metrics.r_precision_published, metrics.r_precision))
+    one, other = (100 * metrics.score(name, ratings) for name in ("r_precision_published", "r_precision"))
     return one != other, {
         "one": counted("R-Precision of ratings 3 0 2 0 1, script", one),
         "other": counted("R-Precision of ratings 3 0 2 0 1, standard", other),

@@ -195,9 +195,11 @@ def paired_bootstrap(first: Result, second: Result) -> Difference:
     Raises ConfigError where the rows are not of the same question on the same data, or have no bootstrap values.
     """
     same = (first.encoder, first.fingerprint) == (second.encoder, second.fingerprint)
-    shared = [(name, getattr(first, name), getattr(second, name)) for name in PAIRED]
+    shared: list[tuple[Any, ...]] = [(name, getattr(first, name), getattr(second, name)) for name in PAIRED]
     if not same:
-        shared += _settings(first, second)
+        shared.append(("intercept", *(row.parameters.get("intercept", True) for row in (first, second))))
+    if not same and {first.similarity, second.similarity} <= set(SIMILARITIES):
+        shared.append(("similarity", first.similarity, second.similarity))  # a scorer of pairs (BM25) has its own
     unlike = [f"{name} is {a} and {b}" for name, a, b in shared if a != b]
     alike = first.metric != "average" and first.by_query and set(first.by_query) == set(second.by_query)
     if not (same and first.fingerprint) and (_incomplete(first) or _incomplete(second)) and not alike:
@@ -242,18 +244,6 @@ def paired(first: Iterable[Result], second: Iterable[Result]) -> list[Result]:
             encoder=versus(row.encoder, other.encoder), by_query={},
         ))  # fmt: skip
     return made
-
-
-def _settings(first: Result, second: Result) -> list[tuple[str, Any, Any]]:
-    """Return name and values of the settings that two encoders must share.
-
-    How vectors are compared is one; a scorer of pairs (BM25) has a similarity of its own and may be compared with any.
-    """
-    bare = [row.parameters.get("intercept", True) for row in (first, second)]
-    found: list[tuple[str, Any, Any]] = [("intercept", bare[0], bare[1])]
-    if {first.similarity, second.similarity} <= set(SIMILARITIES):
-        found.append(("similarity", first.similarity, second.similarity))
-    return found
 
 
 def _incomplete(row: Result) -> bool:
@@ -311,15 +301,11 @@ def correlations(table: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def cluster_order(correlation: pandas.DataFrame) -> list[int]:
-    """Return positions of tasks such that similar ones are neighbours: average linkage on 1 - r, leaves ordered best."""
+    """Return positions of tasks (of `correlations`) such that similar ones are neighbours: average linkage on 1 - r."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
     matrix = correlation.to_numpy(dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T, equal_nan=True):
-        raise ConfigError(f"a correlation table is square and symmetric, this one is of shape {matrix.shape}")
-    if not np.isfinite(matrix).all():
-        raise ConfigError("a correlation is not a number: some task does not vary over the systems")
     if len(matrix) < 3:
         return list(range(len(matrix)))
     distances = np.clip(1 - (matrix + matrix.T) / 2, 0, 2)

@@ -41,34 +41,25 @@ Ranks = NDArray[np.float64]
 """(relevant,) 1-based ranks of what is relevant, ascending; inf for what is never found."""
 
 
-def precision(ratings: Ratings, k: int) -> float:
-    """Return the relevant share of the first k ranks."""
-    return float((ratings[:k] >= RELEVANT).sum()) / k
-
-
-def recall(ratings: Ratings, k: int) -> float:
-    """Return the share of all relevant candidates that stand in the first k ranks; 0 if there is none."""
-    relevant = ratings >= RELEVANT
-    total = relevant.sum()
-    return float(relevant[:k].sum() / total) if total else 0.0
-
-
-def r_precision(ratings: Ratings) -> float:
-    """Return precision at rank R, R = number of relevant candidates; 0 if there is none."""
-    total = int((ratings >= RELEVANT).sum())
-    return precision(ratings, total) if total else 0.0
-
-
 def r_precision_published(ratings: Ratings) -> float:
     """Return R / rank of the last relevant candidate, the form behind CSFCube's printed R-Precision."""
     ranks = np.flatnonzero(ratings >= RELEVANT) + 1
     return float(len(ranks) / ranks[-1]) if len(ranks) else 0.0
 
 
-def average_precision(ratings: Ratings) -> float:
-    """Return the mean, over relevant candidates, of precision at their rank; 0 if there is none."""
-    ranks = np.flatnonzero(ratings >= RELEVANT) + 1
-    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0
+def precision(ranks: Ranks, k: int) -> float:
+    """Return the relevant share of the first k ranks."""
+    return float(np.sum(ranks <= k)) / k
+
+
+def recall(ranks: Ranks, k: int) -> float:
+    """Return the share of all that is relevant that stands in the first k ranks."""
+    return float(np.sum(ranks <= k)) / len(ranks)
+
+
+def average_precision(ranks: Ranks) -> float:
+    """Return the mean, over what is relevant, of precision at its rank."""
+    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks))
 
 
 def expected_average_precision(relevant: int, n: int) -> float:
@@ -93,12 +84,6 @@ def expected_ndcg(grades: Sequence[int], k: int, n: int = 0) -> float:
     return float(np.maximum(grades, 0).sum() / n * discounts[:n].sum()) / ideal if ideal else 0.0
 
 
-def reciprocal_rank(ratings: Ratings) -> float:
-    """Return 1 / rank of the first relevant candidate; 0 if there is none."""
-    ranks = np.flatnonzero(ratings >= RELEVANT)
-    return float(1.0 / (ranks[0] + 1)) if len(ranks) else 0.0
-
-
 def dcg(ratings: Ratings) -> float:
     """Return discounted cumulative gain: linear gain, ranks 1 and 2 undiscounted, then log2(rank)."""
     ranks = np.arange(1, len(ratings) + 1)
@@ -114,7 +99,7 @@ def ndcg(ratings: Ratings, k: int) -> float:
 class Metric(NamedTuple):
     """One metric: base name, whether it takes `@k`, whether it takes `%p`, function of (ratings, k), description.
 
-    `of_ranks` gives it to all tasks that rank; without it, it is one of trec_eval's or CSFCube's alone.
+    `of_ranks` gives it to all tasks that rank; without it, it is trec_eval's nDCG or CSFCube's alone.
     """
 
     name: str
@@ -123,6 +108,11 @@ class Metric(NamedTuple):
     function: Callable[[Ratings, int], float]
     text: str
     of_ranks: Callable[[Ranks, int], float] | None = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether every task that ranks can be asked for it and trec_eval does not know it."""
+        return self.of_ranks is not None and self.name not in TREC
 
 
 def by_ranks(name: str, function: Callable[[Ranks, int], float], text: str, at: bool = False) -> Metric:
@@ -144,14 +134,18 @@ METRICS: dict[str, Metric] = {
     "r_precision_published": Metric(
         "r_precision_published", False, False, lambda r, k: r_precision_published(r), "R / rank of last relevant"
     ),
-    "r_precision": Metric("r_precision", False, False, lambda r, k: r_precision(r), "precision at rank R"),
-    "p": Metric("p", True, False, precision, "precision at k"),
-    "r": Metric("r", True, False, recall, "recall at k"),
-    "recall": Metric("recall", True, False, recall, "recall at k"),
-    "map": Metric("map", False, False, lambda r, k: average_precision(r), "mean average precision"),
-    "mrr": Metric("mrr", False, False, lambda r, k: reciprocal_rank(r), "mean reciprocal rank"),
+    "r_precision": by_ranks("r_precision", lambda ranks, k: precision(ranks, len(ranks)), "precision at rank R"),
+    "p": by_ranks("p", precision, "precision at k", at=True),
+    "r": by_ranks("r", recall, "recall at k", at=True),
+    "recall": by_ranks("recall", recall, "recall at k", at=True),
+    "map": by_ranks("map", lambda ranks, k: average_precision(ranks), "mean average precision"),
+    "mrr": by_ranks("mrr", lambda ranks, k: float(1 / ranks[0]), "mean reciprocal rank"),
     "ndcg": Metric("ndcg", True, True, ndcg, "NDCG, linear gain, ranks 1 and 2 undiscounted"),
 }
+TREC = {
+    "map": "map", "mrr": "recip_rank", "r_precision": "Rprec", "p": "P", "r": "recall", "recall": "recall", "ndcg": "ndcg",
+}  # fmt: skip
+"""Metric -> what trec_eval calls it."""
 
 FACET_METRICS: tuple[str, ...] = (
     "r_precision_published", "r_precision", "p@20", "r@20", "ndcg%20", "ndcg%100", "map", "mrr",
@@ -178,12 +172,7 @@ def score(name: str, ratings: Sequence[int] | Ratings) -> float:
     if given.ndim != 1 or not np.isfinite(given).all() or (given % 1).any():
         raise ConfigError(f"ratings in ranked order are a list of whole numbers, not {ratings!r:.60}")
     values = given.astype(np.int64)
-    if sign == "%":
-        cut = int(value / 100 * len(values))
-    elif sign == "@":
-        cut = value
-    else:
-        cut = len(values)
+    cut = {"%": int(value / 100 * len(values)), "@": value, "": len(values)}[sign]
     return metric.function(values, cut)
 
 
@@ -216,12 +205,12 @@ def trec_measure(name: str) -> tuple[str, str]:
     Raises ConfigError for a metric trec_eval does not know: CSFCube's own forms, percentages.
     """
     metric, sign, value = parse(name)
-    plain = {"map": "map", "mrr": "recip_rank", "ndcg": "ndcg", "r_precision": "Rprec"}
-    cut = {"ndcg": "ndcg_cut", "p": "P", "r": "recall", "recall": "recall"}
-    if sign == "@" and metric.name in cut:
-        return f"{cut[metric.name]}.{value}", f"{cut[metric.name]}_{value}"
-    if not sign and metric.name in plain:
-        return plain[metric.name], plain[metric.name]
+    measure = TREC.get(metric.name)
+    if measure and not sign:
+        return measure, measure
+    if measure and sign == "@":
+        measure = "ndcg_cut" if measure == "ndcg" else measure
+        return f"{measure}.{value}", f"{measure}_{value}"
     raise ConfigError(f"metric {name!r} is CSFCube's own; here take one of {', '.join(ACCEPTED['proximity'])}")
 
 
@@ -233,7 +222,7 @@ def from_ranks(name: str, ranks: NDArray[np.float64], grades: NDArray[np.int64])
         ranks: (judged,) 1-based ranks in the whole pool, inf for what is not ranked.
         grades: (judged,) gains; relevant means above 0. Linear gain over log2(rank + 1).
     """
-    metric, sign, value = parse(name)
+    metric, _, value = parse(name)
     if metric.of_ranks is None:
         trec_measure(name)
     hits = np.sort(ranks[grades > 0])
@@ -241,18 +230,9 @@ def from_ranks(name: str, ranks: NDArray[np.float64], grades: NDArray[np.int64])
         return 0.0
     if metric.of_ranks is not None:
         return metric.of_ranks(hits, value)
-    if metric.name == "map":
-        return float(np.mean(np.arange(1, len(hits) + 1) / hits))
-    if metric.name == "mrr":
-        return float(1 / hits[0])
-    if metric.name == "ndcg":
-        limit = value if sign else np.inf
-        gained = float(np.sum(np.where(ranks <= limit, grades / np.log2(ranks + 1), 0.0)))
-        ideal = np.sort(grades)[::-1][: value if sign else len(grades)]
-        return gained / float(np.sum(ideal / np.log2(np.arange(len(ideal)) + 2)))
-    cut = value if sign else len(hits)
-    found = float(np.sum(hits <= cut))
-    return found / (cut if metric.name in ("p", "r_precision") else len(hits))
+    gained = float(np.sum(np.where(ranks <= (value or np.inf), grades / np.log2(ranks + 1), 0.0)))
+    ideal = np.sort(grades)[::-1][: value or None]
+    return gained / float(np.sum(ideal / np.log2(np.arange(len(ideal)) + 2)))
 
 
 class Predicted(NamedTuple):
@@ -274,7 +254,7 @@ _OF = {
     type: tuple(name for name, one in PREDICTED.items() if one.type == type)
     for type in ("classification", "regression")
 }
-_OWN = tuple(f"{m.name}@k" if m.at else m.name for m in METRICS.values() if m.of_ranks)
+_OWN = tuple(f"{m.name}@k" if m.at else m.name for m in METRICS.values() if m.ours)
 _RANKED = ("map", "mrr", "ndcg", "ndcg@k", "recall@k", "r@k", "p@k", "r_precision", *_OWN)
 ACCEPTED: dict[str, tuple[str, ...]] = {
     "classification": ("f1", "f1_macro", "f1_micro", "accuracy", *_OF["classification"]),

@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from scirep_core.kit.errors import NumericError
 
 Floats = NDArray[np.float64]
+TAILS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)
 
 
-def resampled(n: int, resamples: int, seed: int, cells: int = 1 << 22) -> Iterator[NDArray[np.int64]]:
-    """Yield blocks (some, n) of row numbers drawn with replacement, `resamples` lines in all, `cells` numbers at most."""
+def resampled(n: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Yield blocks (some, n) of row numbers drawn with replacement, `resamples` lines in all, 4 million numbers at most."""
     rng = np.random.default_rng(seed)
-    step = max(1, cells // n)
+    step = max(1, (1 << 22) // n)
     for start in range(0, resamples, step):
         yield rng.integers(0, n, size=(min(step, resamples - start), n))
 
@@ -44,9 +45,9 @@ def mean_of_folds(values: Floats, folds: Sequence[NDArray[np.int64]]) -> Floats:
 
 
 def bootstrap_folds(
-    values: Floats, folds: Sequence[NDArray[np.int64]], resamples: int, seed: int, level: float = 0.95
+    values: Floats, folds: Sequence[NDArray[np.int64]], resamples: int, seed: int
 ) -> tuple[Floats, Floats]:
-    """Return (low, high) percentile bounds of the mean of fold means.
+    """Return (low, high) percentile bounds, 95 %, of the mean of fold means.
 
     Args:
         values: (rows, queries) per-query scores; every row sees the same resamples, so rows stay paired.
@@ -59,8 +60,7 @@ def bootstrap_folds(
     for fold in folds:
         counts = rng.multinomial(len(fold), np.full(len(fold), 1 / len(fold)), size=resamples)
         total += values[:, fold] @ counts.T / len(fold)
-    tail = (1 - level) / 2
-    low, high = np.quantile(total / len(folds), [tail, 1 - tail], axis=1)
+    low, high = np.quantile(total / len(folds), TAILS, axis=1)
     return low, high
 
 
@@ -139,24 +139,21 @@ def fisher(r: float, n: int, level: float = 1.959964) -> tuple[float, float]:
     return math.tanh(middle - half), math.tanh(middle + half)
 
 
-def bootstrap(
-    of: Callable[[NDArray[np.int64]], Floats], n: int, resamples: int, seed: int, level: float = 0.95
-) -> tuple[float, float]:
-    """Return percentile bounds of a statistic of n rows drawn with replacement.
+def bootstrap(of: Callable[[NDArray[np.int64]], Floats], n: int, resamples: int, seed: int) -> tuple[float, float]:
+    """Return percentile bounds, 95 %, of a statistic of n rows drawn with replacement.
 
     Args:
         of: takes (lines, n) row numbers and gives (lines,) values; a sample for which it is NaN does not count.
     """
-    tail = (1 - level) / 2
     values = np.concatenate([of(picks) for picks in resampled(n, resamples, seed)])
-    low, high = np.nanquantile(values, [tail, 1 - tail])
+    low, high = np.nanquantile(values, TAILS)
     return float(low), float(high)
 
 
-def bootstrap_median(values: Floats, resamples: int, seed: int, level: float = 0.95) -> tuple[float, float]:
-    """Return percentile bounds of the median of `values` (NaNs dropped), resampling values with replacement."""
+def bootstrap_median(values: Floats, resamples: int, seed: int) -> tuple[float, float]:
+    """Return percentile bounds, 95 %, of the median of `values` (NaNs dropped), resampling values with replacement."""
     numbers = values[~np.isnan(values)]
-    return bootstrap(lambda picks: np.median(numbers[picks], axis=1), len(numbers), resamples, seed, level)
+    return bootstrap(lambda picks: np.median(numbers[picks], axis=1), len(numbers), resamples, seed)
 
 
 def kendall_of_counts(first: Floats, second: Floats, counts: Floats, block: int = 512) -> Floats:

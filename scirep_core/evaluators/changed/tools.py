@@ -26,10 +26,9 @@ from scirep_core.data.perturbations import PERTURBATIONS
 from scirep_core.data.perturbations.altered import Progress, alter
 from scirep_core.data.perturbations.changes import Parsed, Text
 from scirep_core.data.perturbations.linguistics import ADJ, ADV, DET, NOUN, NUM, PRON, VERB, Tools, find_tools
-from scirep_core.evaluators.rows import Asked, Floats, draws, sample, sentence, share_row
+from scirep_core.evaluators.rows import Asked, Floats, replicates_of_sums, sample, sentence, share_row
 from scirep_core.kit.errors import ConfigError
 from scirep_core.results import Result
-from scirep_core.results.statistics import counts_of
 
 TEXTS = 500
 """Papers looked at, drawn: NLTK reads some dozens of abstracts a second."""
@@ -129,10 +128,7 @@ def measure(asked: Asked, chosen: Sequence[str], tell: Progress | None = None) -
 
 
 def _ratio(asked: Asked, metric: str, split: str, top: Floats, below: Floats) -> Result:
-    replicates, share = [], float(top.sum() / below.sum())
-    for picks in draws(asked, len(top), "tools"):
-        weights = counts_of(picks, len(top))
-        under = weights @ below
-        replicates.append(np.divide(weights @ top, under, out=np.full(len(under), share), where=under > 0))
-    note, spread = f"over {int(below.sum()):,}", 100 * np.concatenate(replicates)
+    note, share = f"over {int(below.sum()):,}", float(top.sum() / below.sum())
+    over, under = (replicates_of_sums(asked, one, "tools") for one in (top, below))
+    spread = 100 * np.divide(over, under, out=np.full(len(under), share), where=under > 0)
     return asked.row(metric, 100 * share, len(top), split, replicates=spread, note=note, **ABOUT)

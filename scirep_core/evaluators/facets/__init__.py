@@ -10,7 +10,7 @@ percentile bootstrap over queries. Rows of both protocols carry a 95 % interval;
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +44,12 @@ class System(NamedTuple):
     fingerprint: str = ""
     similarity: str = ""
     seconds: float | None = None
+
+    def row(self, collection: FacetCollection, **common: Any) -> Callable[..., Result]:
+        """Return what makes the system's rows; see `row_of`."""
+        return row_of(
+            collection, encoder=self.name, fingerprint=self.fingerprint, similarity=self.similarity, ties=TIES, **common
+        )
 
 
 # ---------------------------------------------------------------------------------------------- rankings, checked
@@ -228,34 +234,24 @@ def evaluate(
     if warnings and protocol == "sound":
         raise DataError(system.name, None, warnings[0].partition(": ")[2], "Rank them all, or use --protocol paper")
     table = per_query(collection, system.rankings, metrics)
-    row = row_of(
-        collection, split=split, protocol=protocol, encoder=system.name, fingerprint=system.fingerprint,
-        similarity=system.similarity, ties=TIES, seed=seed, seconds=system.seconds,
-    )  # fmt: skip
+    row = system.row(collection, split=split, protocol=protocol, seed=seed, seconds=system.seconds)
     rows = []
     for task in tasks or collection.tasks:
         folds = folds_of(collection, task, split)
         if protocol == "sound":
             folds = [np.concatenate(folds)]
         columns = np.concatenate(folds)
-        values = mean_of_folds(table, folds)
-        low, high = bootstrap_folds(table, folds, resamples, seed)
-        ranked = sum(len(system.rankings[collection.queries[i]]) for i in columns)
-        rated = sum(len(collection.candidates(collection.queries[i])) for i in columns)
-        shared: dict[str, Any] = {
-            "n": len(columns),
-            "pool": f"{ranked} of {rated} rated candidates",
-            "coverage": ranked / rated,
-        }
-        queries = [collection.queries[i].query_id for i in columns]
-        each = 100 * table[:, columns]
+        queries = [collection.queries[i] for i in columns]
+        values, (low, high) = mean_of_folds(table, folds), bootstrap_folds(table, folds, resamples, seed)
+        ranked = sum(len(system.rankings[query]) for query in queries)
+        rated = sum(len(collection.candidates(query)) for query in queries)
         for i, metric in enumerate(metrics):
-            interval = {"low": 100 * float(low[i]), "high": 100 * float(high[i])}
-            if task == "all" and protocol == "paper":
-                shared["by_query"] = {
-                    query: round(value, 6) for query, value in zip(queries, each[i].tolist(), strict=True)
-                }
-            rows.append(row(task=f"csfcube/{task}", metric=metric, value=100 * float(values[i]), **interval, **shared))
+            each = zip(queries, (100 * table[i, columns]).tolist(), strict=True)
+            rows.append(row(
+                task=f"csfcube/{task}", metric=metric, value=100 * float(values[i]), low=100 * float(low[i]),
+                high=100 * float(high[i]), n=len(columns), pool=f"{ranked} of {rated} rated candidates", coverage=ranked / rated,
+                by_query={query.query_id: round(value, 6) for query, value in each if task == "all" and protocol == "paper"},
+            ))  # fmt: skip
     return rows
 
 

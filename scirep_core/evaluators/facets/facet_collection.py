@@ -23,7 +23,8 @@ from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import Query
 from scirep_core.results.statistics import Agreement, agreement, bootstrap_median
 
-COEFFICIENTS = ("spearman", "alpha", "kappa", "percent")
+CELLS = tuple(itertools.product(("pre", "post"), FACETS, Agreement._fields))
+"""Stage, facet and coefficient of the cells of Table 2."""
 
 
 def statistics_table(collection: FacetCollection) -> dict[tuple[str, str], float]:
@@ -120,7 +121,7 @@ def query_agreement(collection: FacetCollection) -> list[QueryAgreement]:
 def per_query(rows: Sequence[QueryAgreement]) -> dict[tuple[str, str], dict[str, float]]:
     """Return {(facet, "pre/spearman"): {query id: value}}: the values behind each median of Table 2, without undefined ones."""
     found = {}
-    for stage, facet, name in itertools.product(("pre", "post"), FACETS, COEFFICIENTS):
+    for stage, facet, name in CELLS:
         values = {r.query.query_id: float(getattr(getattr(r, stage), name)) for r in rows if r.query.facet == facet}
         if defined := {query: round(value, 6) for query, value in values.items() if not math.isnan(value)}:
             found[facet, f"{stage}/{name}"] = defined
@@ -142,13 +143,10 @@ class MedianAgreement(NamedTuple):
 def agreement_table(rows: Sequence[QueryAgreement], resamples: int, seed: int) -> list[MedianAgreement]:
     """Return Table 2 with intervals; percent agreement is on 0-100, the coefficients as they are."""
     table = []
-    for stage in ("pre", "post"):
-        for facet in FACETS:
-            of_facet = [row for row in rows if row.query.facet == facet]
-            for name in COEFFICIENTS:
-                scale = 100.0 if name == "percent" else 1.0
-                values = scale * np.array([getattr(getattr(row, stage), name) for row in of_facet], dtype=np.float64)
-                low, high = bootstrap_median(values, resamples, seed)
-                n = int((~np.isnan(values)).sum())
-                table.append(MedianAgreement(facet, stage, name, float(np.nanmedian(values)), low, high, n))
+    for stage, facet, name in CELLS:
+        found = [getattr(getattr(row, stage), name) for row in rows if row.query.facet == facet]
+        values = (100.0 if name == "percent" else 1.0) * np.array(found, dtype=np.float64)
+        low, high = bootstrap_median(values, resamples, seed)
+        n = int((~np.isnan(values)).sum())
+        table.append(MedianAgreement(facet, stage, name, float(np.nanmedian(values)), low, high, n))
     return table

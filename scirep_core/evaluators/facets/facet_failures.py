@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from scirep_core.data.readers.csfcube import FacetCollection
-from scirep_core.evaluators.facets import TIES, System
+from scirep_core.evaluators.facets import System
 from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import Query
 from scirep_core.results import Result, row_of
@@ -36,10 +36,7 @@ def failures(collection: FacetCollection, systems: Sequence[System], resamples: 
     rows = []
     for system in systems:
         table = np.array([shares(collection, query, system.rankings[query]) for query in collection.queries]).T
-        row = row_of(
-            collection, split="all", protocol="sound", encoder=system.name, fingerprint=system.fingerprint,
-            similarity=system.similarity, ties=TIES, seed=seed,
-        )  # fmt: skip
+        row = system.row(collection, split="all", protocol="sound", seed=seed)
         for facet, (i, metric) in product(FACETS, enumerate(FAILURES)):
             of_facet = np.array([query.facet == facet for query in collection.queries])
             columns = np.flatnonzero(of_facet & ~np.isnan(table[i]))

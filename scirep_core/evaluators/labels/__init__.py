@@ -136,7 +136,7 @@ def matching_alone(task: Task, metrics: Sequence[str], seed: int = 0) -> list[Re
             first = min(1.0, k / m) if m else 0.0
             rest = min(1.0, max(0, k - m) / (many - m)) if many > m else 0.0
             values.setdefault(metric, {})[paper] = (hits * first + (len(gold) - hits) * rest) / len(gold)
-    asked = Asked(task, {}, "paper", "error", tuple(metrics), "", seed)
+    asked = Asked(task, seed=seed)
     return [
         mean_row(asked, f"{metric}{MATCH}", of, encoder=ALONE, note="expected over random orders", ties="random")
         for metric, of in values.items()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scirep_core.evaluators.rows import NORMAL, Asked, Floats, draws, sentence
+from scirep_core.evaluators.rows import NORMAL, Asked, Floats, draws, replicated, sentence
 from scirep_core.results import Result
 from scirep_core.results.metrics import PREDICTED
 from scirep_core.results.statistics import counts_of, kendall_of_counts
@@ -70,10 +70,11 @@ def correlation_replicates(asked: Asked, metrics: Sequence[str], gold: Floats, p
     """Return metric -> (resamples,) bootstrap values of tau-b or r; a metric that has none for so many rows is absent."""
     n, found = len(gold), _called(asked, metrics, gold, predicted, correlation)
     if "kendall_tau" in metrics and n <= MOST:
-        each = [kendall_of_counts(gold, predicted, counts_of(picks, n)) for picks in draws(asked, n)]
-        found["kendall_tau"] = np.concatenate(each)
+        found["kendall_tau"] = replicated(
+            asked, n, lambda picks: kendall_of_counts(gold, predicted, counts_of(picks, n))
+        )
     if "pearson" in metrics and n < NORMAL:
-        found["pearson"] = np.concatenate([_pearson(gold[picks], predicted[picks]) for picks in draws(asked, n)])
+        found["pearson"] = replicated(asked, n, lambda picks: _pearson(gold[picks], predicted[picks]))
     return found
 
 

@@ -9,9 +9,6 @@ k-shot classification (A.3: FoS, DRSM, Biomimicry) repeats either on a few examp
 scored on the whole test set; the row is the mean over repeats, its interval from repeats drawn with replacement. It says how far
 the choice of examples moves the number, not the choice of test rows. What `k` counts and how rows are drawn is the protocol's:
 `paper_probes.shots`, `sound_probes.shots`. There is no k-shot regression.
-
-Probes stay on the CPU, wherever the vectors were made: the published ones are scikit-learn's own runs, exact to its random state,
-and the sound ones converge to 1e-8 in float64, which a GPU sums in another order.
 """
 
 from __future__ import annotations

@@ -33,12 +33,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scirep_core.data.task import FewShot
 from scirep_core.evaluators.probes.probe_search import (
     Ints,
     Probe,
     Remarks,
+    Score,
     accuracy,
     best_of,
     counted_warnings,
@@ -46,6 +48,7 @@ from scirep_core.evaluators.probes.probe_search import (
     one_kind,
     spread_over,
     thin,
+    union_of,
 )
 from scirep_core.evaluators.rows import Floats
 from scirep_core.kit.errors import DataError
@@ -72,15 +75,17 @@ def _machines(loss: str, costs: Iterable[float], intercept: bool, **more: Any) -
 
 
 def _predicted(
-    models: Sequence[Any], x: Any, y: Ints, x_test: Any, remarks: Remarks, parallel: bool = False, shown: str = ""
-) -> Ints:
+    models: Sequence[Any], x: Any, y: NDArray[Any], x_test: Any, remarks: Remarks, parallel: bool = False, shown: str = "",
+    score: Score = accuracy,
+) -> NDArray[Any]:  # fmt: skip
     """Return what the best of the models by cross-validation predicts; of one there is nothing to choose."""
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import KFold, StratifiedKFold
 
     best = 0
     if len(models) > 1:
-        cuts = list(StratifiedKFold(FOLDS).split(np.zeros(len(y)), y))
-        best = best_of(models, x, y, cuts, accuracy, remarks, parallel, shown)
+        folds = StratifiedKFold(FOLDS) if score is accuracy else KFold(FOLDS)
+        cuts = list(folds.split(np.zeros(len(y)), y))
+        best = best_of(models, x, y, cuts, score, remarks, parallel, shown)
     return np.asarray(models[best].fit(x, y).predict(x_test))
 
 
@@ -107,22 +112,21 @@ def _one_label(x: Any, y: Ints, x_test: Any, intercept: bool) -> tuple[Ints, Rem
 def targets(x: Floats, y: Floats, x_test: Floats, remarks: Remarks, probe: Probe) -> Floats:
     """Return the predicted target of each row of x_test."""
     from sklearn.metrics import get_scorer
-    from sklearn.model_selection import KFold
     from sklearn.svm import LinearSVR
 
     x, x_test = thin(x), thin(x_test)
     models = [LinearSVR(C=cost, fit_intercept=probe.intercept, random_state=RANDOM_STATE) for cost in TARGET_COSTS]
-    cuts = list(KFold(FOLDS).split(np.zeros(len(y))))
     together = spread_over(x, 5)  # a target costs more than a label
-    best = best_of(models, x, y, cuts, get_scorer("r2"), remarks, together, probe.shown)
-    return np.asarray(models[best].fit(x, y).predict(x_test))
+    return _predicted(models, x, y, x_test, remarks, together, probe.shown, get_scorer("r2"))
 
 
 def shots(y: Ints, setting: FewShot, seed: int, remarks: Remarks) -> Iterator[Ints]:
     """Yield the training rows of each repeat; `seed` is not used. Raises DataError where the rows cannot be cut."""
     if y.ndim == 2:
+        said = "labels with fewer examples than asked, all taken (the published code stops there)"
         for repeat in range(setting.iterations):
-            yield _per_label(y, setting.sample_size, np.random.RandomState(RANDOM_STATE + repeat), remarks)
+            stream = np.random.RandomState(RANDOM_STATE + repeat)
+            yield np.array(list(union_of(y.T == 1, setting.sample_size, stream, remarks, said)), dtype=np.int64)
         return
     from sklearn.model_selection import StratifiedKFold
 
@@ -133,13 +137,3 @@ def shots(y: Ints, setting: FewShot, seed: int, remarks: Remarks) -> Iterator[In
     cut = StratifiedKFold(folds).split(np.zeros(len(y)), y)
     for _, (_, fold) in zip(range(setting.iterations), cut, strict=False):
         yield fold
-
-
-def _per_label(y: Ints, size: int, stream: np.random.RandomState, remarks: Remarks) -> Ints:
-    chosen: set[int] = set()
-    for column in y.T:
-        there = np.flatnonzero(column == 1)
-        if len(there) < size:
-            remarks["labels with fewer examples than asked, all taken (the published code stops there)"] += 1
-        chosen.update(stream.choice(there, min(size, len(there)), replace=False).tolist())
-    return np.array(list(chosen), dtype=np.int64)

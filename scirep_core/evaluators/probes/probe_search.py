@@ -14,7 +14,7 @@ import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -129,6 +129,17 @@ def one_kind(y: Ints, size: int, remarks: Remarks) -> Ints | None:
         return None
     remarks["labels without both kinds of examples, predicted as they are"] += 1
     return np.full(size, y[0])
+
+
+def union_of(columns: Iterable[NDArray[np.bool_]], size: int, stream: Any, remarks: Remarks, said: str) -> set[int]:
+    """Return rows drawn from a stream of numpy's, `size` from each column; all of one that has fewer, which is `said`."""
+    chosen: set[int] = set()
+    for column in columns:
+        there = np.flatnonzero(column)
+        if len(there) < size:
+            remarks[said] += 1
+        chosen.update(stream.choice(there, min(size, len(there)), replace=False).tolist())
+    return chosen
 
 
 def spread_over(x: Any, labels: int = 1) -> bool:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.task import FewShot
 from scirep_core.evaluators.labels.scores import correlation, label_score
-from scirep_core.evaluators.probes.probe_search import Ints, Probe, Remarks, one_kind
+from scirep_core.evaluators.probes.probe_search import Ints, Probe, Remarks, one_kind, union_of
 from scirep_core.evaluators.rows import Floats
 from scirep_core.kit.terminal import bar
 
@@ -260,12 +260,7 @@ def targets(x: Floats, y: Floats, x_test: Floats, remarks: Remarks, probe: Probe
 def shots(y: Ints, setting: FewShot, seed: int, remarks: Remarks) -> Iterator[Ints]:
     """Yield the training rows of each repeat, in file order."""
     columns = list(y.T == 1) if y.ndim == 2 else [y == label for label in np.unique(y)]
+    said = "classes or labels with fewer examples than asked, all taken"
     for repeat in range(setting.iterations):
-        stream = np.random.default_rng([seed, repeat])
-        chosen: set[int] = set()
-        for column in columns:
-            there = np.flatnonzero(column)
-            if len(there) < setting.sample_size:
-                remarks["classes or labels with fewer examples than asked, all taken"] += 1
-            chosen.update(stream.choice(there, min(setting.sample_size, len(there)), replace=False).tolist())
+        chosen = union_of(columns, setting.sample_size, np.random.default_rng([seed, repeat]), remarks, said)
         yield np.array(sorted(chosen), dtype=np.int64)

@@ -54,7 +54,7 @@ class Texts(NamedTuple):
     @property
     def asked(self) -> Asked:
         """What the rows of this collection have in common."""
-        return Asked(self.task, {}, "paper", "error", (), "cosine", self.seed)
+        return Asked(self.task, similarity="cosine", seed=self.seed)
 
     def row(self, metric: str, value: float, n: int, split: str, **more: Any) -> Result:
         """Return a row of this collection and system; see `Asked.row`."""
