@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +71,21 @@ def vectors(seed: int = 0, dim: int = 5) -> dict[str, np.ndarray]:
     """Return a vector for every id any of the tasks uses."""
     names = [*IDS, "q1", "q2", "L0", "L1", "L2", "L3", *(f"{key}/{text}" for key in IDS for text in ("t", "ta"))]
     return dict(zip(names, np.random.default_rng(seed).standard_normal((len(names), dim)), strict=True))
+
+
+class Scorer:
+    """What scores pairs as vectors do, by a function of query and candidate; it has no vectors. Of no ids given it knows all."""
+
+    name, fingerprint, similarity = "scorer", "f", "a function"
+
+    def __init__(self, of: Callable[[str, str], float], *ids: str) -> None:
+        self.of, self.ids = of, ids
+
+    def __contains__(self, key: object) -> bool:
+        return not self.ids or key in self.ids
+
+    def scores(self, query_id: str, cand_ids: Sequence[str]) -> np.ndarray:
+        return np.array([self.of(query_id, cand) for cand in cand_ids], dtype=np.float64)
 
 
 def values(rows: Iterable[Result]) -> dict[tuple[str, str], float]:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import pearsonr
-from sklearn.cluster import AgglomerativeClustering
 from sklearn.metrics import accuracy_score, f1_score
 from small_tasks import IDS, all_tasks, save, values, vectors
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data import task as schema
-from scirep_core.data.task import TASK_TYPES, Collection, Example, FewShot, Labelled, Pooled, Signature, Task
-from scirep_core.evaluators import EVALUATORS, authors, rows
+from scirep_core.data.task import TASK_TYPES, Collection, Pooled, Task
+from scirep_core.evaluators import EVALUATORS, rows
 from scirep_core.evaluators.labels import scores as label_scores
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results.metrics import ACCEPTED, check_metrics
@@ -108,43 +105,6 @@ def test_random_and_oracle_are_vectors_too(tmp_path):
     assert values(told) == values(evaluate(TASKS["proximity"], VECTORS)) and told[0].encoder == "oracle"
 
 
-RNG = np.random.default_rng(3)
-X = RNG.standard_normal((260, 12))
-Y = (X @ RNG.standard_normal((12, 3)) + 3 * RNG.standard_normal((260, 3))).argmax(axis=1)
-
-
-def probed(y, *metrics, x=X, type_="classification", protocol="paper", **more):
-    """Score labels of 180 training and 80 test rows."""
-    rows_ = [Example(f"a{i}", label) for i, label in enumerate(y)]
-    data = Labelled({"train": tuple(rows_[:180]), "test": tuple(rows_[180:])}, **more)
-    return evaluate(task(type_, data, *metrics), {f"a{i}": row for i, row in enumerate(x)}, protocol)
-
-
-def test_fewer_folds_than_repeats_are_said():
-    """180 rows make 12 folds of 16 at most: what a k-shot probe of the paper is fitted to."""
-    found = probed(Y.tolist(), "f1_macro", few_shot=(FewShot(16, 5), FewShot(16, 50)))
-    few = [row for row in found if row.split == "16-shot"]
-    assert [row.parameters["repeats"] for row in few] == [5, 12]
-    assert "only" not in few[0].note and "only 12 of 50 repeats" in few[1].note
-
-
-def test_solver_warnings_are_counted_and_none_reaches_the_caller():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        x = np.concatenate([X[:180], X[180:] / 100]) * 100
-        (row,) = probed((1e4 * Y).tolist(), "pearson", x=x, type_="regression")
-    assert "ConvergenceWarnings" in row.note
-
-
-def test_labels_that_do_not_fit_are_refused_and_a_constant_side_correlates_with_nothing():
-    with pytest.raises(ConfigError, match="'f1' needs labels 0 and 1"):
-        probed(Y.tolist(), "f1")
-    with pytest.raises(DataError, match="no probe can be fitted"):
-        probed([1] * 180 + Y[180:].tolist(), "f1_macro")
-    for row in probed([*X[:180, 0], *[1.0] * 80], "kendall_tau", "pearson", type_="regression", protocol="sound"):
-        assert (row.value, row.low, row.high, row.note) == (0, 0, 0, "constant targets")
-
-
 METRICS = ("f1", "f1_macro", "f1_micro", "accuracy")
 
 
@@ -230,47 +190,6 @@ def test_label_ranking_says_what_it_lacks_and_has_a_row_of_name_matching_alone()
     assert list(values(found)) == [("test", "recall@1_name_match")]
     with pytest.raises(ConfigError, match=r"needs matched\.jsonl"):
         evaluate(replace(data, payload=replace(data.payload, matched={})), VECTORS, metrics=["recall@1_name_match"])
-
-
-def blocks(n=8, spread=0.02):
-    """Three persons a block, four mentions each, around a centre of their own."""
-    rng = np.random.default_rng(1)
-    rows_, table = [], {}
-    for b in range(n):
-        for c, centre in enumerate(rng.standard_normal((3, 6))):
-            for i in range(4):
-                key = f"{b}-{c}-{i}"
-                rows_.append(Signature(f"s{key}", f"p{key}", f"set{b % 2}/block{b}", f"{b}:{c}"))
-                table[f"p{key}"] = centre + spread * rng.standard_normal(6)
-    return task("author_disambiguation", schema.Signatures(tuple(rows_)), "b3_f1", "b3_p", "b3_r"), table
-
-
-def test_authors_far_apart_are_found_and_sets_are_averaged():
-    tasked, table = blocks()
-    found = evaluate(tasked, table)
-    got = values(found)
-    assert got["test", "b3_f1"] > 95
-    assert {row.split for row in found} == {"test", "test/set0", "test/set1"}
-    assert got["test", "b3_f1"] == pytest.approx((got["test/set0", "b3_f1"] + got["test/set1", "b3_f1"]) / 2)
-    assert sum(row.n for row in found if row.split != "test") // 3 == 48  # half of 96 mentions
-    assert {row.parameters["method"] for row in found} == {"vectors alone"} and "fewer than 10 blocks" in found[-1].note
-    noise = {key: np.random.default_rng(i).random(6) for i, key in enumerate(table)}
-    assert values(evaluate(tasked, noise))["test", "b3_f1"] < got["test", "b3_f1"] - 10
-    with pytest.raises(DataError, match="none is left to tune"):
-        evaluate(*blocks(1))
-
-
-def test_authors_are_cut_as_scikit_learn_cuts_them():
-    tasked, table = blocks(spread=0.8)
-    threshold = evaluate(tasked, table, split="test/set0")[0].parameters["threshold"]
-    one = rows.Asked(tasked, table, "paper", "error", ("b3_f1",), "cosine", 0)
-    for name in {r.block for r in tasked.payload.rows}:
-        mine = [r for r in tasked.payload.rows if r.block == name]
-        cut = authors._block(one, name, mine, False).cut(threshold)
-        # fcluster keeps merges AT the threshold together, scikit-learn those below it
-        model = AgglomerativeClustering(None, metric="cosine", linkage="average", distance_threshold=threshold + 1e-9)
-        other = model.fit_predict(np.stack([table[r.paper_id] for r in mine]))
-        assert all((cut[i] == cut[j]) == (other[i] == other[j]) for i, j in combinations(range(len(mine)), 2))
 
 
 def both_texts(ids, titles, wholes):

@@ -26,7 +26,7 @@ from scirep_core.bench.scoring import evaluate
 from scirep_core.data.task import Example, FewShot, Labelled, Task
 from scirep_core.evaluators import probes
 from scirep_core.evaluators.probes import probe_search, sound_probes
-from scirep_core.kit.errors import ConfigError
+from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.results import Result
 
 SEEDS = range(3)
@@ -208,6 +208,7 @@ def test_k_shot_trains_on_each_left_out_fold_with_c_1(seed, size, iterations, in
     few = rows[f"{size}-shot"]
     assert few.value == pytest.approx(np.mean(wanted), abs=1e-6)
     assert few.parameters["repeats"] == len(wanted)
+    assert (f"only {len(wanted)} of {iterations} repeats" in few.note) is (len(wanted) < iterations)
     alone = len(drawn) - len(used)
     assert (f"{alone} repeats with one class only left out" in few.note) is (alone > 0)
 
@@ -327,6 +328,25 @@ def test_fits_are_liblinears_at_convergence(seed, n, dim, cost):
             machine.fit(x[mask[:, k]], y[mask[:, k], k])
             theirs = np.append(np.ravel(machine.coef_), machine.intercept_)
             assert found[:, k] == pytest.approx(theirs, abs=1e-4 * max(1, np.abs(theirs).max()))
+
+
+def test_solver_warnings_are_counted_and_none_reaches_the_caller():
+    x, y, x_test, y_test = data(0, kind="targets")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        row = scored((100 * x, 1e4 * y, x_test, y_test), "pearson", type_="regression")["test"]
+    assert "ConvergenceWarnings" in row.note
+
+
+def test_labels_that_do_not_fit_are_refused_and_a_constant_side_correlates_with_nothing():
+    with pytest.raises(ConfigError, match="'f1' needs labels 0 and 1"):
+        scored(data(0), "f1")
+    x, y, x_test, y_test = data(0, kind="targets")
+    with pytest.raises(DataError, match="no probe can be fitted"):
+        scored((x, np.ones(len(y), dtype=int), x_test, np.arange(len(y_test))), "f1_macro")
+    for metric in ("kendall_tau", "pearson"):
+        row = scored((x, y, x_test, np.ones(len(y_test))), metric, "sound", type_="regression")["test"]
+        assert (row.value, row.low, row.high, row.note) == (0, 0, 0, "constant targets")
 
 
 def test_a_fit_that_does_not_converge_is_said(monkeypatch):

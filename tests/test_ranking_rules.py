@@ -9,6 +9,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_tasks import Scorer
 
 from scirep_core.bench import scoring
 from scirep_core.data.task import Judged, Labelled, Qrel, Reviewers, Task, Triple, Triples
@@ -208,19 +209,9 @@ def test_a_missing_paper_of_a_reviewer_is_an_error_as_in_the_published_code():
     assert (found.value, found.coverage) == pytest.approx((20, 0.5))
 
 
-class ByName:
-    """Scores a candidate by the number in its name; has no vectors."""
-
-    name, fingerprint, similarity = "by name", "f", "number in the name"
-
-    def __init__(self, *ids: str) -> None:
-        self.ids = set(ids)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.ids
-
-    def scores(self, query_id, cand_ids):
-        return np.array([float(name[1:]) for name in cand_ids])
+def by_name(*ids: str) -> Scorer:
+    """Scores a candidate by the number in its name."""
+    return Scorer(lambda query, cand: float(cand[1:]), *ids)
 
 
 def three(*rows: Triple) -> Task:
@@ -228,13 +219,13 @@ def three(*rows: Triple) -> Task:
 
 
 def test_a_scorer_takes_the_place_of_vectors_and_names_its_similarity():
-    scorer = ByName("q", "c1", "c2", "c3")
+    scorer = by_name("q", "c1", "c2", "c3")
     assert isinstance(scorer, pairs.PairScorer) and not isinstance({"q": 1}, pairs.PairScorer)
     (found,) = scoring.evaluate(task([("q", "c1", 1), ("q", "c3", 0), ("q", "c2", 0)]), scorer)
-    assert (found.value, found.similarity) == (pytest.approx(100 / 3), "number in the name")
-    assert (found.encoder, found.fingerprint) == ("by name", "f")
+    assert (found.value, found.similarity) == (pytest.approx(100 / 3), "a function")
+    assert (found.encoder, found.fingerprint) == ("scorer", "f")
     probed = Task("t", "classification", "CLF", ("f1_macro",), Labelled({"train": (), "test": ()}), "folder", "")
-    with pytest.raises(ConfigError, match="by name scores pairs and has no vectors: t is a classification task"):
+    with pytest.raises(ConfigError, match="scorer scores pairs and has no vectors: t is a classification task"):
         scoring.evaluate(probed, scorer)
     with pytest.raises(ConfigError, match="scores pairs itself"):
         ranking.evaluate(task([("q", "c1", 1)]), scorer, similarity="cosine")
@@ -245,15 +236,15 @@ def test_a_scorer_takes_the_place_of_vectors_and_names_its_similarity():
 def test_a_score_that_is_no_number_is_named_and_never_ranked():
     asked = {ranking: task([("q", "c1", 1), ("q", "cnan", 0)]), triplets: three(Triple("q", "c1", "cnan"))}
     for kind, one in asked.items():
-        with pytest.raises(NumericError, match="by name: the score of query q and candidate cnan is not finite"):
-            kind.evaluate(one, ByName("q", "c1", "cnan"))
+        with pytest.raises(NumericError, match="scorer: the score of query q and candidate cnan is not finite"):
+            kind.evaluate(one, by_name("q", "c1", "cnan"))
 
 
 def test_reviewers_and_triplets_by_a_scorer():
     judged = [("s", "r0", 1), ("s", "r1", 0)]
     one = match(judged, judged, {"r0": ("c1", "c9"), "r1": ("c4", "c5")})
-    found = reviewers.evaluate(one, ByName("s", "c1", "c4", "c5", "c9"), metrics=["hard_p@1"])
+    found = reviewers.evaluate(one, by_name("s", "c1", "c4", "c5", "c9"), metrics=["hard_p@1"])
     assert found[0].value == 100.0  # (1 + 9) / 2 before (4 + 5) / 2
     rows = Triple("q", "c2", "c1"), Triple("q", "c1", "c2"), Triple("q", "c2", "c2")
-    (row,) = triplets.evaluate(three(*rows), ByName("q", "c1", "c2"))
+    (row,) = triplets.evaluate(three(*rows), by_name("q", "c1", "c2"))
     assert row.value == pytest.approx(100 / 3) and row.replicates.shape == (1000,)  # a tie is wrong

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nltk import edit_distance
+from sklearn.cluster import AgglomerativeClustering
 from small_tasks import values
 
 from scirep_core.bench.scoring import evaluate
@@ -17,8 +18,9 @@ from scirep_core.data.task import Byline, Signature, Signatures, Task
 from scirep_core.evaluators import authors
 from scirep_core.evaluators.authors import author_blocks, author_features, author_model
 from scirep_core.evaluators.authors.author_features import FEATURES
+from scirep_core.evaluators.rows import Asked
 from scirep_core.kit.errors import DataError
-from scirep_core.kit.records import Paper
+from scirep_core.kit.records import Paper, grouped
 
 NAMES = [feature.name for feature in FEATURES]
 
@@ -275,6 +277,27 @@ def test_rows_say_what_they_are_and_equal_seeds_give_equal_rows(quick: None):
     assert [row.to_json() for row in again] == [row.to_json() for row in found]
     assert all(np.array_equal(a.replicates, b.replicates) for a, b in zip(found, again, strict=True))
     assert values(evaluate(TASK, NOISE, "sound", metrics=("b3_f1",), seed=1)) != by
+
+
+def test_few_blocks_are_cut_as_scikit_learn_cuts_them_and_sets_are_averaged():
+    task, truth = world(blocks=8)
+    table = {key: vector + 0.6 * NOISE[key] for key, vector in truth.items()}
+    found = evaluate(task, table)
+    assert {row.parameters["method"] for row in found} == {"vectors alone"} and "fewer than 10 blocks" in found[-1].note
+    got = values(found)
+    assert {row.split for row in found} == {"test", "test/set0", "test/set1"}
+    assert got["test", "b3_f1"] == pytest.approx((got["test/set0", "b3_f1"] + got["test/set1", "b3_f1"]) / 2)
+    assert values(evaluate(task, truth))["test", "b3_f1"] == pytest.approx(100) != got["test", "b3_f1"]
+    with pytest.raises(DataError, match="none is left to tune"):
+        evaluate(*world(blocks=1))
+    threshold = found[0].parameters["threshold"]
+    one = Asked(task, table, metrics=("b3_f1",), similarity="cosine")
+    for name, mine in grouped(task.payload.rows, authors.BLOCK).items():
+        cut = authors._block(one, name, mine, False).cut(threshold)
+        # fcluster keeps merges AT the threshold together, scikit-learn those below it
+        model = AgglomerativeClustering(None, metric="cosine", linkage="average", distance_threshold=threshold + 1e-9)
+        theirs = model.fit_predict(np.stack([table[row.paper_id] for row in mine]))
+        assert all((cut[i] == cut[j]) == (theirs[i] == theirs[j]) for i, j in combinations(range(len(mine)), 2))
 
 
 def test_a_mention_without_a_vector_is_a_missing_value_and_one_of_nobody_known_is_left_out(quick: None):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 from counted import peak
+from small_tasks import Scorer
 
 from scirep_core.data.task import Pooled, Task
 from scirep_core.evaluators import pairs, retrieval, search
@@ -35,25 +36,12 @@ def table(queries: np.ndarray, pool: np.ndarray, similarity: str = "cosine") -> 
     return np.asarray(scores, dtype=np.float32)
 
 
-class Scorer:
-    """What scores pairs as vectors do; it is asked by ids and has no vectors."""
-
-    name, fingerprint, similarity = "scorer", "0", "table"
-
-    def __init__(self, scores: np.ndarray) -> None:
-        self._scores = scores
-
-    def __contains__(self, key: object) -> bool:
-        return True
-
-    def scores(self, query_id: str, cand_ids: Sequence[str]) -> np.ndarray:
-        return self._scores[int(query_id[1:])][[int(key[1:]) for key in cand_ids]].astype(np.float64)
-
-
 def both(pool: np.ndarray, queries: np.ndarray, similarity: str) -> Iterator[tuple[search.Searched, Any]]:
     """Yield a pool of vectors and one of scores, each with the queries as it takes them."""
     yield Pool(pool, similarity), queries
-    asked = pairs.ask(SimpleNamespace(name="small", metrics=()), Scorer(table(queries, pool, similarity)))  # type: ignore[arg-type]
+    scores = table(queries, pool, similarity)
+    scorer = Scorer(lambda query, text: scores[int(query[1:]), int(text[1:])])
+    asked = pairs.ask(SimpleNamespace(name="small", metrics=()), scorer)  # type: ignore[arg-type]
     yield pairs.pool_of(asked, [f"p{i}" for i in range(len(pool))], [f"q{i}" for i in range(len(queries))])
 
 

@@ -22,6 +22,4 @@ FACET_OF_LABEL: dict[str, str] = {
 }
 SENTENCE_LABELS: tuple[str, ...] = (*FACET_OF_LABEL, "other_label")
 
-Similarity = Literal["l2", "cosine", "dot"]
 SIMILARITIES: tuple[str, ...] = ("l2", "cosine", "dot")
-Source = Literal["embedded", "real"]

@@ -287,16 +287,12 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Lines]:
     text = _text(path)
     try:
         _check_events(yaml, loader, text, path)
-        built = loader(text)
-        try:
-            node = built.get_single_node()
-            if not isinstance(node, yaml.MappingNode):
-                raise DataError(path, 1, "expected keys and values at the top level")
-            lines: Lines = {}
-            _walk(yaml, node, (), lines, path)
-            return built.construct_document(node), lines
-        finally:
-            built.dispose()
+        node = yaml.compose(text, Loader=loader)
+        if not isinstance(node, yaml.MappingNode):
+            raise DataError(path, 1, "expected keys and values at the top level")
+        lines: Lines = {}
+        _walk(yaml, node, (), lines, path)
+        return yaml.SafeLoader("").construct_document(node), lines
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason = " ".join(str(getattr(error, "problem", None) or "not readable").split())
@@ -344,15 +340,12 @@ def _walk(yaml: Any, node: Any, where: tuple[Any, ...], lines: Lines, path: Path
     lines[where] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode) and len(where) < 3:
         for key, value in node.value:
-            if (*where, name := _key(key, path)) in lines:
-                raise DataError(path, key.start_mark.line + 1, f"key {name!r:.60} is given twice")
+            name, line = key.value, key.start_mark.line + 1
+            if not isinstance(name, str):
+                raise DataError(path, line, "not plain YAML: a list or mapping is no key")
+            if (*where, name) in lines:
+                raise DataError(path, line, f"key {name!r:.60} is given twice")
             _walk(yaml, value, (*where, name), lines, path)
     elif isinstance(node, yaml.SequenceNode) and len(where) < 3:
         for position, value in enumerate(node.value):
             _walk(yaml, value, (*where, position), lines, path)
-
-
-def _key(node: Any, path: Path) -> str:
-    if not isinstance(node.value, str):
-        raise DataError(path, node.start_mark.line + 1, "not plain YAML: a list or mapping is no key")
-    return node.value
