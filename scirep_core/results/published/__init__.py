@@ -77,7 +77,11 @@ class Printed(NamedTuple):
         return f"{value / self.unit:.{self.decimals}f}" == f"{self.number / self.unit:.{self.decimals}f}"
 
     def cuts(self, value: float) -> bool:
-        """Return whether a value is the printed one only if its digits are cut instead of rounded."""
+        """Return whether a value is the printed one only if its digits are cut instead of rounded.
+
+        >>> [Printed("", "", "", "", "0.45", "", "").cuts(value) for value in (0.4549, 0.4553, 0.4603)]
+        [False, True, False]
+        """
         scale = 10.0**self.decimals
         return not self.equals(value) and int(value * scale + 1e-9) == round(self.number * scale)
 
