@@ -8,10 +8,8 @@ twice (one encoder serves queries and candidates under two names), and in some b
     encoder.layer.N.moe_layer.interm_layers.E.dense, output_layers.E.{dense,LayerNorm}          FFNExpert
 
 E is 0 for search, 1 for link prediction, 2 for classification (experts.py); the blocks are read off the names. `Report`
-lists what is used and what is not. A name inside the encoder that nobody knows is refused: a layer left out would give
-other vectors without a word. So is a learned gate, or a projection after the encoder; SciMult's have none.
-
-As an encoder, and as a folder of safetensors: scimult_encoder.py.
+lists what is used and what is not. A name inside the encoder that nobody knows is refused, as a learned gate is, or a
+projection after the encoder: left out it would give other vectors without a word.
 """
 
 from __future__ import annotations
@@ -63,8 +61,7 @@ class Report(NamedTuple):
         blocks: numbers of the expert blocks.
         used: names inside the encoder that are used.
         dropped: name in the file -> why it is left out.
-        missing: names that the encoder should have.
-        unexpected: names that nobody knows.
+        unexpected: names outside the encoder that nobody knows.
         settings: encoder_params, as they are.
     """
 
@@ -74,7 +71,6 @@ class Report(NamedTuple):
     blocks: tuple[int, ...]
     used: tuple[str, ...]
     dropped: Mapping[str, str]
-    missing: tuple[str, ...]
     unexpected: tuple[str, ...]
     settings: Mapping[str, Any]
 
@@ -93,7 +89,7 @@ class Report(NamedTuple):
             f"  settings    {listed([f'{key}={value}' for key, value in self.settings.items()], 99)}",
             f"  kept        {len(self.used)} weights of {stored}" + (", which are equal" if len(self.copies) > 1 else ""),
             *(f"  dropped     {listed(n for n, why in self.dropped.items() if why == one)}: {one}" for one in reasons),
-            f"  missing     {listed(self.missing)}",
+            "  missing     none",
             f"  unexpected  {listed(self.unexpected)}",
         ])  # fmt: skip
 
@@ -108,25 +104,9 @@ class Checkpoint(NamedTuple):
 def read(path: Path) -> Checkpoint:
     """Return a checkpoint whose encoder is whole.
 
-    Raises ConfigError for what `look` refuses, weights that are missing, ones inside the encoder that nobody knows, and
-    settings under which the published code computes something else.
-    """
-    found = look(path)
-    report = found.report
-    if report.missing:
-        raise ConfigError(f"{path}: its encoder misses {listed(report.missing)}. {AGAIN}")
-    if strange := [name for name in report.unexpected if name.startswith(COPIES)]:
-        raise ConfigError(f"{path}: its encoder has {listed(strange)}, which SciMult has not. Fetch its own file")
-    if settings := [f"{key}={report.settings[key]!r}" for key in REFUSED if report.settings.get(key)]:
-        raise ConfigError(f"{path}: encoder_params has {listed(settings)}, not SciMult's: it is not computed here")
-    return found
-
-
-def look(path: Path) -> Checkpoint:
-    """Return a checkpoint as it is, perhaps with weights missing.
-
     Raises ConfigError for a file that is damaged, holds what weights-only reading refuses or is no SciMult checkpoint, for
-    copies that differ, and for experts of both kinds.
+    copies that differ, experts of both kinds, weights that are missing, ones inside the encoder that nobody knows, and
+    settings under which the published code computes something else.
     """
     model, settings = _content(path)
     copies = tuple(copy for copy in COPIES if any(name.startswith(copy) for name in model))
@@ -135,25 +115,36 @@ def look(path: Path) -> Checkpoint:
         raise ConfigError(f"{path}: no SciMult checkpoint: no weight is named {prefixes}, but {listed(model)}")
     halves = [{name.removeprefix(copy): value for name, value in model.items() if name.startswith(copy) and not _useless(name)}
               for copy in copies]  # fmt: skip
-    _equal(path, copies, halves)
-    inside = halves[0]
+    inside, other = halves[0], halves[-1]  # what shares its memory is the same
+    differ = [name for name in inside | other
+              if name not in inside or name not in other or not _same(inside[name], other[name])]  # fmt: skip
+    if differ:
+        raise ConfigError(
+            f"{path}: {' and '.join(f'{copy}*' for copy in copies)} differ in {len(differ)} of {len(inside)} weights "
+            f"({listed(differ)}): SciMult has one encoder for both sides. Fetch its own file, or save one copy alone"
+        )
     if strange := next((name for name, value in inside.items() if not value.is_floating_point()), None):
         raise ConfigError(f"{path}: weight {strange} holds {inside[strange].dtype}, no fractions. {AGAIN}")
     kind, blocks = _experts(path, inside)
     expected = _expected(sizes(path, inside)["num_hidden_layers"], kind, blocks)
-    tensors = {name: inside[name] for name in expected if name in inside}
+    if missing := [name for name in expected if name not in inside]:
+        raise ConfigError(f"{path}: its encoder misses {listed(missing)}. {AGAIN}")
+    if unknown := [copies[0] + name for name in inside if name not in expected]:
+        raise ConfigError(f"{path}: its encoder has {listed(unknown)}, which SciMult has not. Fetch its own file")
+    if refused := [f"{key}={settings[key]!r}" for key in REFUSED if settings.get(key)]:
+        raise ConfigError(f"{path}: encoder_params has {listed(refused)}, not SciMult's: it is not computed here")
     dropped = {name: why for name in model if (why := _useless(name))}
-    unknown = [copies[0] + name for name in inside if name not in expected]
-    unknown += [name for name in model if not name.startswith(COPIES) and name not in dropped]
-    missing = tuple(name for name in expected if name not in inside)
-    report = Report(path.name, copies, kind, blocks, tuple(tensors), dropped, missing, tuple(unknown), settings)
-    return Checkpoint(tensors, report)
+    outside = tuple(name for name in model if not name.startswith(COPIES) and name not in dropped)
+    report = Report(path.name, copies, kind, blocks, tuple(expected), dropped, outside, settings)
+    return Checkpoint({name: inside[name] for name in expected}, report)
 
 
 def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         if zipped := zipfile.is_zipfile(path):  # its weights stay on the disk until they are used
-            _whole(path)
+            with zipfile.ZipFile(path) as archive:  # torch does not look at checksums
+                if damaged := archive.testzip():
+                    raise ConfigError(f"{path}: is damaged, its part {damaged} has another checksum. {AGAIN}")
         found = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped)
     except ConfigError:
         raise
@@ -167,35 +158,15 @@ def _content(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
                 "the file, load it elsewhere and save {model_dict, encoder_params} again, with tensors, texts and numbers alone"
             ) from None
         raise ConfigError(f"{path}: cannot be read ({message:.80}). {AGAIN}") from None
-    model = found.get("model_dict") if isinstance(found, dict) else None
-    settings = found.get("encoder_params") if isinstance(found, dict) else None
-    if not isinstance(model, dict) or not all(map(_is_weight, model, model.values())):
+    held = found if isinstance(found, dict) else {}
+    model, settings = held.get("model_dict"), held.get("encoder_params")
+    if not isinstance(model, dict) or not all(
+        isinstance(name, str) and isinstance(value, Tensor) and value.layout == torch.strided
+        for name, value in model.items()
+    ):
         shown = listed(found) if isinstance(found, dict) else f"a {type(found).__name__}"
         raise ConfigError(f"{path}: no SciMult checkpoint: no model_dict of weights, but {shown}")
     return dict(model), dict(settings) if isinstance(settings, dict) else {}
-
-
-def _whole(path: Path) -> None:
-    """Raise ConfigError for an archive one of whose parts is not what its checksum says: torch does not look."""
-    with zipfile.ZipFile(path) as archive:
-        damaged = archive.testzip()
-    if damaged:
-        raise ConfigError(f"{path}: is damaged, its part {damaged} has another checksum. {AGAIN}")
-
-
-def _is_weight(name: object, value: object) -> bool:
-    return isinstance(name, str) and isinstance(value, Tensor) and value.layout == torch.strided
-
-
-def _equal(path: Path, copies: tuple[str, ...], halves: list[dict[str, Tensor]]) -> None:
-    """Raise ConfigError unless the copies hold the same numbers; what shares its memory does."""
-    one, two = halves[0], halves[-1]
-    differ = [name for name in {**one, **two} if name not in one or name not in two or not _same(one[name], two[name])]
-    if differ:
-        raise ConfigError(
-            f"{path}: {' and '.join(f'{copy}*' for copy in copies)} differ in {len(differ)} of {len(one)} weights "
-            f"({listed(differ)}): SciMult has one encoder for both sides. Fetch its own file, or save one copy alone"
-        )
 
 
 def _same(one: Tensor, two: Tensor) -> bool:
@@ -223,12 +194,11 @@ def part_of(name: str) -> tuple[int, str, int] | None:
 
 def _experts(path: Path, inside: Iterable[str]) -> tuple[str, tuple[int, ...]]:
     """Return (kind, blocks with experts). Raises ConfigError for experts of both kinds."""
-    found: dict[str, set[int]] = {}
-    for block, part, _ in filter(None, map(part_of, inside)):
-        found.setdefault(next(kind for kind, parts in OWN.items() if part in parts), set()).add(block)
-    if len(found) > 1:
+    found = [of for name in inside if (of := part_of(name))]
+    kinds = {kind for kind, parts in OWN.items() for _, part, _ in found if part in parts} or {"plain"}
+    if len(kinds) > 1:
         raise ConfigError(f"{path}: has experts of attention and of the feed-forward part; SciMult has one of the two")
-    return next(((kind, tuple(sorted(blocks))) for kind, blocks in found.items()), ("plain", ()))
+    return kinds.pop(), tuple(sorted({block for block, _, _ in found}))
 
 
 def sizes(path: Path, inside: Mapping[str, Tensor]) -> dict[str, int]:

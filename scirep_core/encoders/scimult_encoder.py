@@ -4,13 +4,10 @@
     load_encoder("models/scimult_moe.ckpt#QRY")         held to the expert for search, as any encoder can be (ensemble.py)
     scirep export models/scimult_moe.ckpt --to DIR      a folder that needs neither the pickle nor this file
 
-The folder is the one of every trained model (model_store.py): its scirep.json says kind, tasks and expert blocks, and its
-small routing.json says the same for who reads the weights without this book.
-
 A vector is the last state of the first token, not normalised, compared by inner product; where the checkpoint says
-mean_pool, the mean over all tokens, of length 1. A text is `title [SEP] abstract`, token types are 0. In ad-hoc search the
-candidates take the expert of the queries (`by_task`), as SciMult has one for both sides. What remains different from the
-published scripts is one text: they write a separator before an empty abstract or definition too, the book leaves it out.
+mean_pool, the mean over all tokens, of length 1. In ad-hoc search the candidates take the expert of the queries
+(`by_task`), as SciMult has one for both sides. One text differs from the published scripts': they write a separator
+before an empty abstract or definition too.
 
 The tokenizer lies beside the file, in its folder or in `tokenizer/` there; else it is that of `--base`, else PubMedBERT's.
 With it lies config.json, as no weight tells how many heads there are: one for 64 numbers where it is not there.
@@ -50,10 +47,7 @@ HEAD = 64
 
 
 def checkpoint_of(here: Path) -> Path | None:
-    """Return the checkpoint that a name means: a file *.ckpt, or the one in a folder without other weights; else None.
-
-    Raises ConfigError for a file that is not there, and for a folder of several.
-    """
+    """Return the file that a name means: *.ckpt, or the one of a folder without other weights. ConfigError for none or several."""
     if here.suffix == SUFFIX and not here.is_dir():
         if not here.is_file():
             raise ConfigError(f"{here}: there is no such file. The model hub has SciMult's as yuz9yuz/SciMult")
@@ -68,10 +62,7 @@ def checkpoint_of(here: Path) -> Path | None:
 
 
 def tokenizer_folder(path: Path, base: str = "") -> Path:
-    """Return the folder of a checkpoint's tokenizer: `base`'s, else the one beside the file, else PubMedBERT's.
-
-    Raises ConfigError for a base that is neither a folder nor to be had from the hub.
-    """
+    """Return a checkpoint's tokenizer: `base`'s, else one beside the file, else PubMedBERT's. ConfigError where there is none."""
     for folder in () if base else (path.parent, path.parent / "tokenizer"):
         if any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt")):
             return folder
@@ -84,21 +75,19 @@ def tokenizer_folder(path: Path, base: str = "") -> Path:
 
 
 def shape_of(path: Path, found: Checkpoint, folder: Path) -> Shape:
-    """Return the trunk's shape: sizes from the weights, the rest from a config.json in `folder` or beside the file.
-
-    Raises ConfigError where the two disagree, and for a width of unknown heads.
-    """
+    """Return the trunk's shape: sizes from the weights, the rest from a config.json. ConfigError where they disagree."""
     from scirep_core.encoders import scimult
     from scirep_core.encoders.trunk import bert
 
     sizes: dict[str, Any] = scimult.sizes(path, found.tensors)
-    config = next((one for one in (folder, path.parent) if (one / "config.json").is_file()), None)
+    width, config = (
+        sizes["hidden_size"],
+        next((a for a in (folder, path.parent) if (a / "config.json").is_file()), None),
+    )
     if config is None:
-        if sizes["hidden_size"] % HEAD:
-            raise ConfigError(
-                f"{path}: how many heads has a width of {sizes['hidden_size']}? Put its config.json beside it"
-            )
-        return bert.Shape(**sizes, num_attention_heads=sizes["hidden_size"] // HEAD)
+        if width % HEAD:
+            raise ConfigError(f"{path}: how many heads has a width of {width}? Put its config.json beside it")
+        return bert.Shape(**sizes, num_attention_heads=width // HEAD)
     shape = bert.shape_of(config)
     stated = asdict(shape)
     if wrong := [f"{key} {stated[key]}, not {size}" for key, size in sizes.items() if stated[key] != size]:
@@ -112,9 +101,11 @@ class CheckpointEncoder:
 
     recipe = PAPER
 
-    def __init__(self, name: str, path: Path, settings: Settings, base_model: str = "") -> None:
-        """Name a file; `base_model` is the folder or hub name whose tokenizer it takes, "" the rule above."""
-        self.name, self.path, self.settings, self.base_model = name, path, settings, base_model
+    def __init__(self, name: str, path: Path, settings: Settings) -> None:
+        """Name a file."""
+        self.name, self.path, self.settings = name, path, settings
+        self.base_model = ""
+        """Folder or hub name whose tokenizer it takes, where it is not the one found by the rule above."""
 
     @cached_property
     def checkpoint(self) -> Checkpoint:
@@ -161,15 +152,14 @@ class CheckpointEncoder:
         experts = self.report.kind != "plain"
         formats = tuple(format for format in FORMATS if not experts or format in TASK_OF_FORMAT)
         own, width = stable_hash(key)[:16], self.shape.hidden_size
-        about = About(own, width, self.recipe, self.length, formats, self.normalised, experts)
+        about = About(own, width, self.recipe, self.length, formats, self.normalised, experts, by_task=True)
         return TrunkEncoder(self.name, self.read, about, self.settings)
 
     fingerprint = said_by("trunk", "fingerprint", "Hash of file, tokenizer, shape, length and dtype.")
     dim = said_by("trunk", "dim", "Length of a vector.")
     formats = said_by("trunk", "formats", "Task formats: QRY, PRX, CLF of experts, else all.")
     by_format = said_by("trunk", "by_format", "Whether vectors depend on the task format.")
-    by_task = True
-    """Queries and candidates of one task take the same expert."""
+    by_task = said_by("trunk", "by_task", "Whether both sides of a task are read alike: yes.")
     device = said_by("trunk", "device", "Where the model runs.")
 
     def read(self) -> tuple[Conditioned, Tokens]:

@@ -5,7 +5,7 @@ The vector of a text under format f is that of the base model with the adapter o
     h <- norm(h + feed(h) + up_f(relu(down_f(norm(h + feed(h))))))          bottleneck.py
 
 Where the base is a BERT the trunk computes this; for other models and other kinds of bottleneck the `adapters` library does
-(`ByLibrary`), with the same vectors to 1e-5. What is mixed up, or does nothing, is refused on both roads:
+(`ByLibrary`). What is mixed up, or does nothing, is refused on both roads:
 
     loading    an adapter's configuration names this width, this kind of model, and no other format; every tensor of its
                file, and nothing else, is in the model; on a probe text it changes the base model's vector, and no two
@@ -14,17 +14,15 @@ Where the base is a BERT the trunk computes this; for other models and other kin
                is called while it runs, and none of another format (counted by hooks)
 
 A folder of one's own is what the library itself writes (`model.save_pretrained(FOLDER)`, `model.save_all_adapters(FOLDER)`):
-the base model, and a subfolder per format (adapter_folder.py says how it is named). Formats without one are refused when
-they are asked for. The hub's repositories side by side in one folder (specter2_base, specter2, specter2_classification, ...)
-are such a folder too. Pickled weights, all that SPECTER2's hub pages carry, are read weights-only and only with
-SCIREP_ALLOW_BIN=1.
+the base model, and a subfolder per format (adapter_folder.py says how it is named, and which weights are read). The hub's
+repositories side by side in one folder (specter2_base, specter2, specter2_classification, ...) are such a folder too.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
     from scirep_core.encoders.trunk_encoder import Loaded, TrunkEncoder
 
 PROBE = "Do adapters change what a model says of a paper?"
-Vectors = Callable[[list[str]], NDArray[np.float32]]
 
 
 class AdaptedEncoder:
@@ -108,13 +105,8 @@ class AdaptedEncoder:
     @cached_property
     def _loaded(self) -> TrunkEncoder | ByLibrary:
         _ = self.fingerprint, self.device  # refuses wrong or pickled weights, and a missing device, before any work
-        made: TrunkEncoder | ByLibrary
-        if self.on_trunk:
-            made, bare = self._on_trunk()
-        else:
-            made = ByLibrary(self.base, self.folders)
-            bare = made.bare
-        seen = {"the base model": bare([PROBE])}
+        made, bare = self._on_trunk() if self.on_trunk else self._by_library()
+        seen = {"the base model": bare}
         for format, folder in self.folders.items():
             vector = made.encode([PROBE], format)
             same = next((name for name, other in seen.items() if np.allclose(vector, other, 0, 1e-7)), None)
@@ -123,8 +115,13 @@ class AdaptedEncoder:
             seen[format] = vector
         return made
 
-    def _on_trunk(self) -> tuple[TrunkEncoder, Vectors]:
-        """Return the trunk with adapters, and what gives the vectors of the same trunk without."""
+    def _by_library(self) -> tuple[ByLibrary, NDArray[np.float32]]:
+        made = ByLibrary(self.base, self.folders)
+        made.model.set_active_adapters(None)
+        return made, self.base.run(made.model, [PROBE])
+
+    def _on_trunk(self) -> tuple[TrunkEncoder, NDArray[np.float32]]:
+        """Return the trunk with adapters, and the vector that the same trunk has of the probe without."""
         from scirep_core.encoders.conditioning.base import Conditioned, Conditioning
         from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
 
@@ -134,7 +131,7 @@ class AdaptedEncoder:
         model, tokens = made.loaded  # the weights of both, laid out once
         plain = Conditioned(model.trunk, Conditioning(model.trunk), base.pooling)
         bare = TrunkEncoder(self.name, lambda: (plain, tokens), about, base.settings)
-        return made, lambda texts: bare.encode(texts, self.formats[0])
+        return made, bare.encode([PROBE], self.formats[0])
 
     def encode(self, texts: list[str], format: Format) -> NDArray[np.float32]:
         """Return (n, dim) float32 vectors by the adapter of `format`.
@@ -146,10 +143,7 @@ class AdaptedEncoder:
         return self._loaded.encode(texts, format)
 
     def hidden(self, input_ids: Any, attention_mask: Any = None, route: Format | None = None) -> Any:
-        """Return (n, length, dim) float32 last hidden states of padded token ids by the adapter of `route`; zeros at padding.
-
-        Raises ConfigError where no route (task format) is stated, as encode does.
-        """
+        """Return (n, length, dim) float32 last hidden states by the adapter of `route`, which must be stated; zeros at padding."""
         if route is None:
             raise ConfigError(f"{self.name}: state a route: {', '.join(self.formats)}")
         self._check(route)
@@ -217,11 +211,6 @@ class ByLibrary:
     def hidden(self, input_ids: Any, attention_mask: Any, format: Format) -> Any:
         """Return (n, length, dim) float32 last hidden states of padded token ids; zeros at padding."""
         return self.base.states(self.forward(format), self.model, input_ids, attention_mask)
-
-    def bare(self, texts: list[str]) -> NDArray[np.float32]:
-        """Return (n, dim) vectors of the base model, no adapter active."""
-        self.model.set_active_adapters(None)
-        return self.base.run(self.model, texts)
 
 
 def _load(model: Any, format: Format, folder: Path) -> None:

@@ -6,16 +6,15 @@
                                               written beside a model of ours, and refused where nothing else tells of it
 
 A folder's name, or else the name in its configuration, tells the task format: CLF, RGN, PRX, QRY (in brackets or not) or
-classification, regression, proximity, adhoc_query; as `specter2` says [PRX]. The hub's pages of SPECTER2 carry pickles
-(pytorch_adapter.bin): they are read weights-only, and only with SCIREP_ALLOW_BIN=1; `safe_copy` converts one for good.
+classification, regression, proximity, adhoc_query. The hub's pages of SPECTER2 carry pickles (pytorch_adapter.bin): they are
+read weights-only, and only with SCIREP_ALLOW_BIN=1; `safe_copy` converts one for good.
 
 Weights come out of these folders into the trunk's modules, and back; of fusion, back alone:
 
     encoder.layer.3.output.adapters.NAME.adapter_down.0.weight          adapters[3][route].down.weight
     encoder.layer.3.output.adapter_fusion_layer.A,B,C,D.query.bias      mixers[3][route of A].query.bias
 
-What a file says of layers, widths and names must be exactly what the trunk has: a tensor too many, too few or of another
-shape is an error. Folders written here load in the library, and adapters' the other way round, with the same vectors.
+Folders written here load in the library, and adapters' the other way round, with the same vectors.
 A fusion's name lists its adapters, its own format's first; SciRepEval's code calls its folder [CLF]_fusion.
 """
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from scirep_core.encoders.conditioning.bottleneck import Bottleneck
-    from scirep_core.encoders.conditioning.fusion import Fusion
     from scirep_core.encoders.trunk.bert import Trunk
 
 CONFIG, SAFE, BIN = "adapter_config.json", "adapter.safetensors", "pytorch_adapter.bin"
@@ -79,10 +77,7 @@ def formats_named(name: str) -> set[Format]:
 
 
 def adapter_folders(folder: Path) -> dict[Format, str]:
-    """Return format -> subfolder of the adapters saved in a folder; {} where there are none.
-
-    Raises ConfigError for an adapter that names no format, or one that another has, and for fusion layers.
-    """
+    """Return format -> subfolder of adapters. Raises ConfigError for one of no format, or of another's, and for fusion layers."""
     if fused := sorted(folder.glob(f"*/{FUSION}")):
         raise ConfigError(
             f"{fused[0].parent}: fusion layers are read of models that scirep train or export saved, not of others. "
@@ -101,10 +96,7 @@ def adapter_folders(folder: Path) -> dict[Format, str]:
 
 
 def base_of(folder: Path) -> Path:
-    """Return the folder of the base model: the folder itself, or the one model that lies beside the adapters in it.
-
-    Raises ConfigError where adapters have no base model beside them, or several.
-    """
+    """Return the base model's folder: itself, or the one model beside the adapters in it; ConfigError where there is not one."""
     if (folder / "config.json").is_file() or not any(folder.glob(f"*/{CONFIG}")):
         return folder
     bases = [path.parent for path in sorted(folder.glob("*/config.json")) if not (path.parent / CONFIG).is_file()]
@@ -179,7 +171,9 @@ def safe_copy(folder: Path, out: Path) -> Path:
 def size_of(folder: Path) -> tuple[int, tuple[int, ...]] | None:
     """Return (reduction, layers left out) of a folder's adapter; None for one of another kind than seq_bn."""
     config = read_object(folder / CONFIG).get("config")
-    if not isinstance(config, dict) or config.get("architecture") or _unlike(config, SEQ_BN):
+    if not isinstance(config, dict) or config.get("architecture"):
+        return None
+    if any(config.get(key, value) != value for key, value in SEQ_BN.items()):
         return None
     reduction = config.get("reduction_factor")
     if not isinstance(reduction, int | float) or reduction < 1 or int(reduction) != reduction:
@@ -193,26 +187,12 @@ def alike(folders: Mapping[Any, Path]) -> bool:
     return len(sizes) == 1 and None not in sizes
 
 
-def _unlike(config: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: config[key] for key, value in usual.items() if config.get(key, value) != value}
-
-
 def load_adapters(trunk: Trunk, folders: Mapping[Any, Path]) -> Bottleneck:
-    """Return the adapters of folders (route -> folder) for a trunk.
-
-    Raises ConfigError where an adapter is of another kind than the trunk computes, or does not fit it, or the others.
-    """
+    """Return the adapters of folders (route -> folder), which are `alike`. Raises ConfigError for one that does not fit."""
     from scirep_core.encoders.conditioning.bottleneck import Bottleneck
 
-    found = {route: size_of(folder) for route, folder in folders.items()}
-    for route, folder in folders.items():
-        if found[route] is None:
-            config = read_object(folder / CONFIG).get("config") or {}
-            unlike = _unlike(config, SEQ_BN) or {"reduction_factor": config.get("reduction_factor")}
-            raise ConfigError(f"{folder / CONFIG}: the trunk has no such adapter, {unlike}; it has seq_bn")
-    sizes = set(found.values())
-    if len(sizes) != 1 or (size := sizes.pop()) is None:
-        raise ConfigError(f"adapters of one model must be alike in reduction and layers; found {found}")
+    size = size_of(next(iter(folders.values())))
+    assert size is not None
     made = Bottleneck(trunk, tuple(folders), *size)
     for route, folder in folders.items():
         _fill(_parameters(made.adapters, made.routes.index(route)), tensors_of(folder), folder)
@@ -235,13 +215,9 @@ def _fill(own: Mapping[tuple[int, str], Tensor], tensors: Mapping[str, Tensor], 
     there: dict[tuple[int, str], Tensor] = {}
     for name, value in tensors.items():
         inside = INSIDE.match(name)
-        key = (int(inside[1]), inside[3]) if inside else (-1, name)
-        there[key] = value
-    wrong = [
-        key
-        for key in own.keys() | there.keys()
-        if key not in own or key not in there or own[key].shape != there[key].shape
-    ]
+        there[(int(inside[1]), inside[3]) if inside else (-1, name)] = value
+    sizes, found = ({key: value.shape for key, value in part.items()} for part in (own, there))
+    wrong = {key for key, _ in sizes.items() ^ found.items()}
     if wrong or len(there) != len(tensors):
         layer, name = min(wrong, default=(-1, "the same twice"))
         raise ConfigError(
@@ -253,33 +229,25 @@ def _fill(own: Mapping[tuple[int, str], Tensor], tensors: Mapping[str, Tensor], 
             value.copy_(there[key])
 
 
-def save_adapters(model: Bottleneck, trunk: Trunk, folder: Path, base: str = "") -> list[Path]:
-    """Write each route's adapter to a subfolder of its name, as the library does; returns the subfolders.
+def save_adapters(model: Bottleneck, trunk: Trunk, folder: Path, base: str) -> None:
+    """Write each route's adapter to a subfolder of its name, as the library does, and a fusion's layers to ROUTE_fusion.
 
     Args:
         base: name of the model the adapters were trained on, for the record.
     """
-    options, made = model.options, []
+    from scirep_core.encoders.conditioning.fusion import Fusion
+
+    options = model.options
     config = {**SEQ_BN, **UNUSED, "reduction_factor": options["reduction"], "leave_out": list(options["leave_out"])}
     for number, route in enumerate(model.routes):
-        start = f"output.adapters.{route}"
-        write_bytes(folder / route / SAFE, _bytes(_parameters(model.adapters, number), start))
+        own = _parameters(model.adapters, number)
+        write_bytes(folder / route / SAFE, _bytes(own, f"output.adapters.{route}"))
         write_json(folder / route / CONFIG, _about(trunk, config, route, base))
-        made.append(folder / route)
-    return made
-
-
-def save_fusions(model: Fusion, trunk: Trunk, folder: Path, base: str = "") -> list[Path]:
-    """Write each route's fusion layers to ROUTE_fusion, as SciRepEval's code does; returns the subfolders."""
-    made = []
-    for number, route in enumerate(model.routes):
-        names = [route, *(other for other in model.routes if other != route)]
-        place, name = folder / f"{route}_fusion", ",".join(names)
-        write_bytes(place / FUSED, _bytes(_parameters(model.mixers, number), f"output.adapter_fusion_layer.{name}"))
-        about = _about(trunk, DYNAMIC, name, base)
-        write_json(place / FUSION, about | {"adapter_names": names})
-        made.append(place)
-    return made
+        if isinstance(model, Fusion):
+            names = [route, *(other for other in model.routes if other != route)]
+            place, name, mixers = folder / f"{route}_fusion", ",".join(names), _parameters(model.mixers, number)
+            write_bytes(place / FUSED, _bytes(mixers, f"output.adapter_fusion_layer.{name}"))
+            write_json(place / FUSION, _about(trunk, DYNAMIC, name, base) | {"adapter_names": names})
 
 
 def _about(trunk: Trunk, config: Mapping[str, Any], name: str, base: str) -> dict[str, Any]:

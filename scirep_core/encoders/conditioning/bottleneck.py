@@ -3,21 +3,19 @@
     z = norm2(h + feed(h))        y = norm2(h + feed(h) + up_f(relu(down_f(z))))        f = the document's format
 
 down takes a token from the trunk's width to a sixteenth of it, up takes it back: 894,528 numbers a format on BERT-base, the
-only ones that training moves. The trunk stays as it is and no format's loss reaches another's adapter, so all formats can
-be trained in one run, each as if it had been trained alone. The norm is the trunk's own, used twice: this is what the
-`adapters` library calls seq_bn and what SPECTER2 is made of. Its folders are read and written by adapter_folder.py.
+only ones that training moves, so all formats can be trained in one run, each as if alone. The norm is the trunk's own, used
+twice: this is what the `adapters` library calls seq_bn and what SPECTER2 is made of (adapter_folder.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from scirep_core.encoders.conditioning.base import Conditioning
+from scirep_core.encoders.conditioning.experts import by_route
 from scirep_core.encoders.trunk.bert import Layer, Trunk, initialise
 from scirep_core.encoders.trunk.packing import Packed
 from scirep_core.kit.errors import ConfigError
@@ -70,8 +68,7 @@ class Bottleneck(Conditioning):
 
     def beside(self, i: int, z: Tensor, slices: Sequence[tuple[int, slice]]) -> Tensor:
         """Return (rows, dim): what is added to layer i for tokens z (rows, dim), by the adapter of each route."""
-        own: Any = self.adapters[i]
-        return torch.cat([own[route](z[rows]) for route, rows in slices])
+        return by_route(self.adapters[i], z, slices)  # type: ignore[arg-type]
 
     def trained(self, trunk: Trunk) -> list[nn.Parameter]:
         """Return the adapters' parameters: the trunk stays as it is."""

@@ -4,18 +4,16 @@
     FFNExpert   h = norm1(x + attention(x))       y = norm2_t(h + feed_t(h))      both linears and their norm of task t
 
 A document goes to the expert of its task; nothing decides but the task, and a query and its candidate take the same one.
-Which norm is whose follows SciMult's published code: the one after attention is shared, the one after the feed-forward part
-belongs to it. So are the expert blocks 1, 3, 5 ... (counted from 0), which the paper calls alternating.
+Which norm is whose, and the expert blocks 1, 3, 5 ... (from 0), which the paper calls alternating, are the published code's.
 
-Each expert starts as a copy of the trunk's own sub-layer (Appendix E.2's warm start), so that before training every task
-gives exactly the trunk's vectors. The sub-layers the experts stand in for are then used by nobody and are not trained.
+Each expert starts as a copy of the trunk's own sub-layer (Appendix E.2's warm start): before training every task gives exactly
+the trunk's vectors. The sub-layers that experts stand in for are used by nobody and are not trained.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import torch
@@ -61,24 +59,21 @@ class Experts(Conditioning):
         if not chosen or not all(0 <= i < layers for i in chosen):
             raise ConfigError(f"{self.kind}: blocks {chosen} of a trunk with {layers}; name some of 0 to {layers - 1}")
         super().__init__(trunk, routes, blocks=chosen)
-        self.experts = nn.ModuleDict({str(i): self.copies(trunk.layers[i]) for i in chosen})
-
-    def copies(self, layer: nn.Module) -> nn.ModuleDict:
-        """Return for each part of a layer a list of copies, one for each route."""
-        return nn.ModuleDict({
-            part: nn.ModuleList(copy.deepcopy(layer.get_submodule(part)).requires_grad_(True) for _ in self.routes)
-            for part in self.parts
-        })  # fmt: skip
+        self.experts = nn.ModuleDict()
+        for i in chosen:
+            own = {part: trunk.layers[i].get_submodule(part) for part in self.parts}
+            self.experts[str(i)] = nn.ModuleDict({
+                part: nn.ModuleList(copy.deepcopy(module).requires_grad_(True) for _ in self.routes)
+                for part, module in own.items()
+            })  # fmt: skip
 
     def routing(self) -> dict[str, Any]:
         """Return for readers elsewhere, JSON-able: which blocks and modules are experts', and whose number is which.
 
         An expert's weight of a module is `experts.BLOCK.MODULE.NUMBER`, to be put in the place of the trunk's own.
         """
-        formats = {}
-        for format in FORMATS:
-            with suppress(ConfigError):
-                formats[format] = self.routes[self.route(format)]
+        served = (format for format in FORMATS if {format, self.stands.get(format)} & {*self.routes})
+        formats = {format: self.routes[self.route(format)] for format in served}
         return {
             "part": self.part, "blocks": self.options["blocks"], "experts": {name: i for i, name in enumerate(self.routes)},
             "formats": formats, "modules": {name: f"encoder.layer.BLOCK.{LAYER[name]}" for name in self.parts},

@@ -5,9 +5,8 @@
 Two stages: adapters are trained first, each for its format (bottleneck.py); then `fuse` puts this over them, and only Q, K
 and V move, 21.3 million numbers a format on BERT-base. V begins as the identity.
 
-The published way takes every u_a through K and V: 2 x 4 + 1 products of the trunk's width squared for each token, almost as
-much as the layer itself has (12). It is the same to take K to the other side, (K'q).u_a + q.b, and V behind the sum: three
-products, whatever the number of adapters.
+The published way takes every u_a through K and V, 2 x 4 + 1 products of the trunk's width squared for each token. Here K is
+on the other side, (K'q).u_a + q.b, and V behind the sum: the same by three products, whatever the number of adapters.
 """
 
 from __future__ import annotations
@@ -49,15 +48,10 @@ class Fusion(Bottleneck):
 
     kind = "fusion"
 
-    def __init__(
-        self, trunk: Trunk, routes: Sequence[str] = FORMATS, reduction: int = 16, leave_out: Sequence[int] = ()
-    ) -> None:
-        super().__init__(trunk, routes, reduction, leave_out)
-        shape = trunk.shape
-        self.mixers = nn.ModuleList(
-            nn.ModuleList(Mixer(shape.hidden_size, shape.attention_probs_dropout_prob) for _ in own)  # type: ignore[attr-defined]
-            for own in self.adapters
-        )
+    def __init__(self, trunk: Trunk, routes: Sequence[str] = FORMATS, **options: Any) -> None:
+        super().__init__(trunk, routes, **options)
+        sizes = trunk.shape.hidden_size, trunk.shape.attention_probs_dropout_prob
+        self.mixers = nn.ModuleList(nn.ModuleList(Mixer(*sizes) for _ in own) for own in self.adapters)  # type: ignore[attr-defined]
         self.mixers.apply(initialise)
         for mixer in self.modules():
             if isinstance(mixer, Mixer):
@@ -76,10 +70,7 @@ class Fusion(Bottleneck):
 
 
 def fuse(model: Conditioned) -> Conditioned:
-    """Return a model with trained adapters made ready for the second stage; trunk and adapters are shared with it.
-
-    Raises ConfigError where there are no adapters.
-    """
+    """Return a model with trained adapters (else ConfigError) made ready for the second stage; trunk and adapters are shared."""
     first = model.conditioning
     if not isinstance(first, Bottleneck):
         raise ConfigError(f"fusion needs a model with adapters, kind bottleneck; this one is {first.kind}")

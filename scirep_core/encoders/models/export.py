@@ -33,9 +33,6 @@ from scirep_core.kit.store import atomic_folder, write_bytes, write_text
 PROBES = ["Do adapters change what a model says of a paper?", "swarms", "A paper. " * 100]
 NEAR = 1e-4
 """Largest difference of a number between what was exported and what is read again, over the longest vector."""
-CONDITIONED = (
-    "transformers reads its trunk alone: what tells formats apart is in conditioning.safetensors, of this book"
-)
 ELSEWHERE = {
     "plain": "",
     "transformers": "",
@@ -76,7 +73,9 @@ def export(name: str, folder: Path, say: Say = lambda line: None, base: str = ""
     """
     encoder, here = load_encoder(name), Path(name).expanduser()
     if base:
-        encoder = _based(encoder, base)
+        if not isinstance(encoder, CheckpointEncoder):
+            raise ConfigError(f"{name}: has its own tokenizer; --base is for a checkpoint of SciMult. Leave it out")
+        encoder.base_model = base
     refuse(folder)
     say(f"{name}: reading, and writing to {folder}")
     if is_saved(here) and name not in ENCODERS:
@@ -96,12 +95,6 @@ def export(name: str, folder: Path, say: Say = lambda line: None, base: str = ""
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
     return Exported(folder, kind, again.fingerprint, tuple(again.formats), len(files), size, largest, note)
-
-
-def _based(encoder: Encoder, base: str) -> Encoder:
-    if not isinstance(encoder, CheckpointEncoder):
-        raise ConfigError(f"{encoder.name}: has its own tokenizer; --base is for a checkpoint of SciMult. Leave it out")
-    return CheckpointEncoder(encoder.name, encoder.path, encoder.settings, base)
 
 
 def _compared(encoder: Encoder, again: Encoder) -> float:
@@ -172,7 +165,8 @@ def _convert(base: TransformersEncoder, part: Path) -> None:
 
 def elsewhere(kind: str) -> str:
     """Return how another library gets the vectors of a kind of conditioning; "" where its own way does."""
-    return ELSEWHERE.get(kind, CONDITIONED)
+    apart = "transformers reads its trunk alone: what tells formats apart is in conditioning.safetensors, of this book"
+    return ELSEWHERE.get(kind, apart)
 
 
 def card(encoder: Encoder, folder: Path, kind: str, difference: float) -> str:
@@ -181,12 +175,12 @@ def card(encoder: Encoder, folder: Path, kind: str, difference: float) -> str:
     Args:
         difference: largest between vectors before and after.
     """
-    made = model_folder.optional(folder / MARK).get("made", {})
-    record = dict(_plain(made))
+    record = dict(_plain(model_folder.optional(folder / MARK).get("made", {})))
+    sentences = (folder / "modules.json").is_file()
     head: dict[str, Any] = {
         "pipeline_tag": "feature-extraction",
-        "library_name": "sentence-transformers" if (folder / "modules.json").is_file() else "transformers",
-        "tags": ["scientific-documents", *({"sentence-similarity"} if (folder / "modules.json").is_file() else ())],
+        "library_name": "sentence-transformers" if sentences else "transformers",
+        "tags": ["scientific-documents", *(["sentence-similarity"] if sentences else [])],
     }
     if re.fullmatch(r"[\w.-]+/[\w.-]+", base := record.get("base", "")) and not Path(base).exists():  # a hub's name
         head["base_model"] = base
@@ -202,19 +196,15 @@ def card(encoder: Encoder, folder: Path, kind: str, difference: float) -> str:
         "export": f"read again, its vectors differ by {difference:.1e} at most",
         **record,
     }
-    name = folder.resolve().name
-    use = [
-        "```python", "import scirep_core", "",
-        f'encoder = scirep_core.load_encoder("{name}")  # this folder',
-        f'vectors = scirep_core.encode(encoder, ["A title{recipe.separator}An abstract"], "{encoder.formats[0]}")', "```",
-    ]  # fmt: skip
-    if note := elsewhere(kind):
-        use += ["", f"{note[0].upper()}{note[1:]}."]
+    name, note = folder.resolve().name, elsewhere(kind)
     return "\n".join([
         "---", yaml.safe_dump(head, sort_keys=False).rstrip(), "---", "", f"# {name}", "",
         "An encoder of scientific documents, written by `scirep export`.", "",
         "| | |", "|---|---|", *(f"| {key} | {value} |" for key, value in facts.items()), "",
-        "## Use", "", *use, "",
+        "## Use", "", "```python", "import scirep_core", "",
+        f'encoder = scirep_core.load_encoder("{name}")  # this folder',
+        f'vectors = scirep_core.encode(encoder, ["A title{recipe.separator}An abstract"], "{encoder.formats[0]}")', "```",
+        *(["", f"{note[0].upper()}{note[1:]}."] if note else []), "",
         "## Scores", "", f"`scirep score scirepeval --encoder {name}` scores it on the benchmark's tasks.", "",
         "## Licence and limits", "", "Weights keep the licence of the model they come from; say here which.", "",
     ])  # fmt: skip

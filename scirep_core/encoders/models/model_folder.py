@@ -8,8 +8,6 @@ A model is a folder, or a hub name that becomes one. What is read, and who write
     sentence_bert_config.json                    sentence-transformers: max_seq_length, lower-casing
     config_sentence_transformers.json            sentence-transformers: prompts put before queries and passages
 
-What is written of these here is what sentence-transformers, and `stated`, read.
-
 No code from a model repository is ever run: `screening.py` reads every JSON file before a library does. Weights are
 safetensors; `pytorch_model.bin` (a pickle) is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so.
 """
@@ -52,6 +50,7 @@ PLAIN = {
 }  # fmt: skip
 """What config.json says, or leaves out, of a BERT that the trunk runs; model_type it does not leave out."""
 PROMPTS = {"query": ("query",), "found": ("document", "passage", "corpus")}
+"""What sentence-transformers and mteb call the two sides of a search."""
 
 
 class Stated(NamedTuple):
@@ -72,34 +71,27 @@ def allow_bin() -> bool:
 
 
 def find(model: str, patterns: Sequence[str]) -> Path:
-    """Return the local folder of a model: a folder, `local:NAME`, or a hub name (from the hub's cache, else fetched).
-
-    Raises ConfigError saying what was tried, or what in the folder could run code.
-    """
-    return screen(_found(model, patterns))
-
-
-def _found(model: str, patterns: Sequence[str]) -> Path:
+    """Return a model's local folder: itself, `local:NAME`, or the hub's. ConfigError says what was tried, or what may run code."""
+    folder = Path(model).expanduser()
     if model.startswith(LOCAL):
-        folder = home() / "models" / model.removeprefix(LOCAL)
+        name = model.removeprefix(LOCAL)
+        folder = home() / "models" / name
         if not (folder / "config.json").is_file():
-            raise ConfigError(
-                f"{model.removeprefix(LOCAL)} is on no hub. Put config, tokenizer and weights into {folder}"
-            )
-        return folder
-    local = Path(model).expanduser()
-    if local.is_dir():
-        return local.resolve()
-    from huggingface_hub import snapshot_download
+            raise ConfigError(f"{name} is on no hub. Put config, tokenizer and weights into {folder}")
+    elif folder.is_dir():
+        folder = folder.resolve()
+    else:
+        from huggingface_hub import snapshot_download
 
-    try:
-        return Path(snapshot_download(model, allow_patterns=list(patterns)))
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ConfigError(
-            f"{model} is neither in the hub cache nor reachable ({reason:.120}). "
-            "Give a local folder with config.json and model.safetensors, or use minilm, which works offline"
-        ) from None
+        try:
+            folder = Path(snapshot_download(model, allow_patterns=list(patterns)))
+        except Exception as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise ConfigError(
+                f"{model} is neither in the hub cache nor reachable ({reason:.120}). "
+                "Give a local folder with config.json and model.safetensors, or use minilm, which works offline"
+            ) from None
+    return screen(folder)
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -141,14 +133,13 @@ def clean(text: str) -> str:
 
 def plain_bert(folder: Path) -> bool:
     """Whether the trunk runs a folder's model: a plain BERT, and a tokenizer that `tokens.py` reads as transformers does."""
-    config = {"position_embedding_type": "absolute", "is_decoder": False, "hidden_act": "gelu"}
+    config = {key: values[0] for key, values in PLAIN.items() if key != "model_type"}
     config |= read_object(folder / "config.json")
-    kind = optional(folder / "tokenizer_config.json").get("tokenizer_class")
-    if (folder / "tokenizer.json").is_file():
-        tokens = kind in (None, *BERTS, "PreTrainedTokenizerFast")
-    else:
-        tokens = kind in (None, *BERTS) and (folder / "vocab.txt").is_file()
-    return tokens and all(config.get(key) in values for key, values in PLAIN.items())
+    fast = (folder / "tokenizer.json").is_file()
+    kinds = (None, *BERTS, *(["PreTrainedTokenizerFast"] if fast else []))
+    tokens = optional(folder / "tokenizer_config.json").get("tokenizer_class") in kinds
+    there = fast or (folder / "vocab.txt").is_file()
+    return tokens and there and all(config.get(key) in values for key, values in PLAIN.items())
 
 
 def has_codes(folder: Path) -> bool:

@@ -148,8 +148,8 @@ def save_model(
         if conditioning.kind == "plain":
             width = model.trunk.shape.hidden_size
             model_folder.write_pipeline(part, model.pooling, width, max_length, recipe, normalised)
-        files = {str(path.relative_to(part)): sha256_file(path) for path in sorted(part.rglob("*")) if path.is_file()}
-        mark["files"] = files
+        files = sorted(path for path in part.rglob("*") if path.is_file())
+        mark["files"] = {str(path.relative_to(part)): sha256_file(path) for path in files}
         write_json(part / MARK, mark | {"sha256": stable_hash(mark)})
     return folder
 
@@ -162,16 +162,13 @@ def refuse(folder: Path) -> None:
 
 def _for_others(model: Conditioned, part: Path, base: str) -> None:
     """Write bottleneck adapters, and their fusion, as the `adapters` library does; of experts, which is whose."""
-    from scirep_core.encoders.conditioning.adapter_folder import save_adapters, save_fusions
+    from scirep_core.encoders.conditioning.adapter_folder import save_adapters
     from scirep_core.encoders.conditioning.bottleneck import Bottleneck
     from scirep_core.encoders.conditioning.experts import ROUTING, Experts
-    from scirep_core.encoders.conditioning.fusion import Fusion
 
     conditioning = model.conditioning
     if isinstance(conditioning, Bottleneck):
         save_adapters(conditioning, model.trunk, part, base)
-    if isinstance(conditioning, Fusion):
-        save_fusions(conditioning, model.trunk, part, base)
     if isinstance(conditioning, Experts):
         write_json(part / ROUTING, conditioning.routing())
 
@@ -186,8 +183,7 @@ def _trunk_and_tokens(trunk: Trunk, conditioning: Conditioning, tokens: Tokens) 
     names = code_names(conditioning.routes)
     tokens = tokens.without(names)
     _fits(tokens, trunk.shape.vocab_size)
-    ids = tokens.add(names)
-    return joined(trunk, conditioning, ids), tokens
+    return joined(trunk, conditioning, tokens.add(names)), tokens
 
 
 def _fits(tokens: Tokens, rows: int) -> None:
@@ -241,7 +237,7 @@ def describe(folder: Path) -> Described:
 def load_model(folder: Path) -> Saved:
     """Return a saved model, in evaluation mode on the CPU, its tokenizer, and what its folder says.
 
-    Raises ConfigError for a folder that is none, a file that is missing or has changed since, weights that do not fit.
+    Raises ConfigError for a folder that is none, weights that do not fit, and naming a file that is missing or has changed.
     """
     from safetensors.torch import load_file
 
@@ -253,7 +249,11 @@ def load_model(folder: Path) -> Saved:
     if not is_saved(folder):
         raise ConfigError(f"{folder}: no {MARK}: this is no model saved by scirep train or scirep export")
     description = describe(folder)
-    check(folder, description)
+    for name, digest in description.files.items():
+        if not (folder / name).is_file():
+            raise ConfigError(f"{folder / name}: is missing. Copy the folder whole, or save the model again")
+        if sha256_file(folder / name) != digest:
+            raise ConfigError(f"{folder / name}: has another checksum than {MARK} says. Copy it again, or save again")
     tokens, shape = read_tokens(folder), shape_of(folder)
     with model_folder.reading(folder, "weights"):
         tensors = load_file(folder / WEIGHTS)
@@ -270,23 +270,11 @@ def load_model(folder: Path) -> Saved:
     return Saved(Conditioned(trunk, own, description.pooling).eval(), tokens, description)
 
 
-def check(folder: Path, description: Described) -> None:
-    """Raise ConfigError naming a file that is missing, or is not the one that was saved."""
-    for name, digest in description.files.items():
-        if not (folder / name).is_file():
-            raise ConfigError(f"{folder / name}: is missing. Copy the folder whole, or save the model again")
-        if sha256_file(folder / name) != digest:
-            raise ConfigError(f"{folder / name}: has another checksum than {MARK} says. Copy it again, or save again")
-
-
 # ---- as an encoder ---------------------------------------------------------------------------------------------------
 
 
 def saved_encoder(name: str, folder: Path, settings: Settings) -> TrunkEncoder:
-    """Return the encoder of a saved folder; weights are read, and checked, at the first text that is not in the vector store.
-
-    Raises ConfigError, DataError for one that is damaged or asked for too much.
-    """
+    """Return the encoder of a saved folder. Raises ConfigError, DataError for one that is damaged or asked for too much."""
     from scirep_core.encoders.conditioning.base import kind_of
     from scirep_core.encoders.conditioning.experts import TASKS
     from scirep_core.encoders.trunk_encoder import About, TrunkEncoder
@@ -300,9 +288,4 @@ def saved_encoder(name: str, folder: Path, settings: Settings) -> TrunkEncoder:
         stable_hash(key)[:16], model_folder.width(folder), description.recipe, length, formats, description.normalised,
         by_format=description.kind != "plain", shared_pass=kind.shared_pass, by_task=set(description.routes) <= set(TASKS),
     )  # fmt: skip
-
-    def load() -> Any:
-        saved = load_model(folder)
-        return saved.model, saved.tokens
-
-    return TrunkEncoder(name, load, about, settings)
+    return TrunkEncoder(name, lambda: load_model(folder)[:2], about, settings)

@@ -1,9 +1,8 @@
 """A model folder from a stranger: what its JSON files may say before a library sees them.
 
-transformers, adapters and sentence-transformers take more from a folder's JSON files than sizes: some keys name Python to
-import, a second folder or hub repository to load (and with it, whether its code is trusted), or a kernel to fetch. All of
-this is closed here, not case by case: every JSON file of the folder is read by us first, keys that name code or another
-model are refused at any depth, and `model_type` is one of the text encoders below, whose configurations nest no model.
+Some keys of such files name Python to import, a second folder or hub repository to load (and with it, whether its code is
+trusted), or a kernel to fetch. So every JSON file of the folder is read by us first, keys that name code or another model
+are refused at any depth, and `model_type` is one of the text encoders below, whose configurations nest no model.
 A library is then given the configuration object that this file makes, and while it reads, its loader of code raises.
 """
 
@@ -107,20 +106,15 @@ def _refused(key: str, value: Any, depth: int, name: str) -> str:
     if OTHER.fullmatch(key) or (key == NAME and depth):
         return f"{key!r} names another model to load"
     if key == "model_type" and name != "config_sentence_transformers.json":
-        return _kind(value, depth)
+        if depth:
+            return f"model_type {value!r} inside another model's configuration"
+        if value not in MODEL_TYPES:
+            return f"model_type {value!r} is no text encoder; {nearest(str(value), MODEL_TYPES)}"
     if key == "tokenizer_class" and value is not None and not (isinstance(value, str) and TOKENIZERS.fullmatch(value)):
         return f"tokenizer_class {value!r} is no tokenizer of a text encoder ({', '.join(MODEL_TYPES)})"
     if key == "type" and name == "modules.json" and not (isinstance(value, str) and MODULES.fullmatch(value)):
         return f"module type {value!r} is no class of sentence-transformers"
     return ""
-
-
-def _kind(value: Any, depth: int) -> str:
-    if depth:
-        return f"model_type {value!r} inside another model's configuration"
-    if value in MODEL_TYPES:
-        return ""
-    return f"model_type {value!r} is no text encoder; {nearest(str(value), MODEL_TYPES)}"
 
 
 def library_config(folder: Path) -> Any:
@@ -149,9 +143,7 @@ def no_code() -> Iterator[None]:
         raise ConfigError("the folder asks for code of its own to be run, which is never done")
 
     try:
-        for name in own:
-            setattr(loader, name, refuse)
+        vars(loader).update(dict.fromkeys(own, refuse))
         yield
     finally:
-        for name, function in own.items():
-            setattr(loader, name, function)
+        vars(loader).update(own)
