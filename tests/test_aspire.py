@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_models
-import torch
 import transformers
 
 from scirep_core.data.readers.csfcube import FacetCollection
@@ -30,9 +29,8 @@ def model(tmp_path_factory) -> Path:
 
 def states(folder: Path, pieces: list[str]) -> np.ndarray:
     """Last hidden states of one sequence of word pieces, asked of transformers itself."""
-    model = transformers.BertModel.from_pretrained(folder).eval()
-    with torch.inference_mode():
-        return model(torch.tensor([[tiny_models.VOCAB.index(piece) for piece in pieces]])).last_hidden_state[0].numpy()
+    ids = [tiny_models.VOCAB.index(piece) for piece in pieces]
+    return tiny_models.states_of(transformers.BertModel.from_pretrained(folder).eval(), [ids])[0].numpy()
 
 
 def vectors(folder: Path, *documents: Document) -> list[np.ndarray]:

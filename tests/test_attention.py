@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from threading import Barrier
@@ -22,9 +23,9 @@ def way(request, monkeypatch):
     return request.param
 
 
-def heads(rows: int, seed: int = 0) -> list[torch.Tensor]:
+def heads(rows: int, seed: int = 0, size: int = 8) -> list[torch.Tensor]:
     torch.manual_seed(seed)
-    return [torch.randn(rows, 2, 8) for _ in range(3)]
+    return [torch.randn(rows, 2, size) for _ in range(3)]
 
 
 def exact(*qkv: torch.Tensor) -> torch.Tensor:
@@ -42,8 +43,10 @@ def test_attention_on_a_cpu_is_attention(dtype, near):
             many = (q.abs() * size, k.abs() * size * sign, v)
             with torch.no_grad():
                 ours, whole = attend(*many, batch), attend(*(x.double() for x in many), batch)
+                first = attend(many[0][batch.read], *many[1:], batch, read=True)
             assert ours.dtype == dtype
             assert (ours - whole).abs().max() < most, (size, sign)
+            assert torch.equal(first, ours[batch.read]) or os.environ["SCIREP_ATTENTION"] == "fused"
 
 
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-5), (torch.bfloat16, 0.03)])

@@ -300,21 +300,14 @@ def test_whatever_decides_vectors_changes_the_fingerprint_and_nothing_else_does(
     assert print_of("minilm") == "30a9e0c1f43403fb"
 
 
-def test_dtypes_are_close_and_where_it_ran_is_part_of_the_fingerprint_in_half_precision_only(plain, monkeypatch):
+def test_dtypes_are_close(plain):
     texts, folder = ["a paper of models", "b"], str(plain)
     exact = load_encoder(folder).encode(texts, "PRX")
     with pytest.raises(ConfigError, match="unknown dtype 'float61'; did you mean 'float16'"):
         load_encoder(folder, dtype="float61")
-    for dtype, kinds in (("bfloat16", 2), ("float16", 2), ("float32", 1)):
+    for dtype in ("bfloat16", "float16"):
         rounded = load_encoder(folder, dtype=dtype, device="cpu").encode(texts, "PRX")
-        assert rounded.dtype == np.float32
-        assert dtype == "float32" or 0 < np.abs(rounded - exact).max() < 0.1
-        prints = {}
-        for device in ("cpu", "cuda", "cuda:1"):
-            with monkeypatch.context() as patch:
-                patch.setattr(settings, "pick_device", lambda wanted, device=device: device)
-                prints[device] = load_encoder(folder, dtype=dtype).fingerprint
-        assert len(set(prints.values())) == kinds and prints["cuda"] == prints["cuda:1"], dtype
+        assert rounded.dtype == np.float32 and 0 < np.abs(rounded - exact).max() < 0.1
 
 
 def test_a_device_that_is_not_there_is_said_before_any_work(plain, monkeypatch):
@@ -332,15 +325,6 @@ def test_a_device_that_is_not_there_is_said_before_any_work(plain, monkeypatch):
             load_encoder(str(plain)).encode(["a"], "PRX")
     monkeypatch.setenv("SCIREP_DEVICE", "cpu")
     assert load_encoder(str(plain)).encode(["a"], "PRX").shape == (1, WIDTH)
-
-
-@pytest.mark.skipif("not __import__('torch').cuda.is_available()", reason="torch sees no GPU")
-def test_the_gpu_gives_the_cpus_vectors(plain):
-    texts = ["a paper of models", "w1 w2 " * 200, "", "c"]
-    for name in (str(plain), "minilm"):
-        on = load_encoder(name)
-        assert on.device == "cuda"
-        assert on.encode(texts, "PRX") == pytest.approx(load_encoder(name, device="cpu").encode(texts, "PRX"), abs=1e-4)
 
 
 def test_signs_join_encoders_and_concatenation_joins_last(tmp_path):

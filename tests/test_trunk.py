@@ -19,7 +19,6 @@ from scirep_core.encoders.conditioning.base import Conditioned, Conditioning, co
 from scirep_core.encoders.hub import load_tokenizer
 from scirep_core.encoders.models import model_folder
 from scirep_core.encoders.trunk import prepacked
-from scirep_core.encoders.trunk.attention import WAYS
 from scirep_core.encoders.trunk.bert import ACTIVATIONS, config_of, read_trunk, shape_of, tensors_of
 from scirep_core.encoders.trunk.packing import pack
 from scirep_core.encoders.trunk.prepacked import Prepacked, Rounded, prepack
@@ -64,14 +63,8 @@ def own(tmp_path_factory) -> Path:
 
 
 def theirs(folder: Path, documents) -> list[torch.Tensor]:
-    """Return transformers' last hidden states of each document, all padded into one batch."""
-    model = transformers.AutoModel.from_pretrained(folder).eval()
-    longest = max(map(len, documents))
-    ids = torch.tensor([document + [0] * (longest - len(document)) for document in documents])
-    mask = torch.tensor([[1] * len(document) + [0] * (longest - len(document)) for document in documents])
-    with torch.no_grad():
-        states = model(input_ids=ids, attention_mask=mask).last_hidden_state
-    return [state[: len(document)] for state, document in zip(states, documents, strict=True)]
+    """Return transformers' last hidden states of each document."""
+    return tiny_models.states_of(transformers.AutoModel.from_pretrained(folder).eval(), documents)
 
 
 def plain(folder: Path, pooling: str = "cls") -> Conditioned:
@@ -94,22 +87,6 @@ def test_random_weights_and_minilms_give_transformers_states(tmp_path, minilm, c
         assert any(isinstance(part, Prepacked) for part in model.modules())
     for a, b in zip(ours(model, documents), theirs(folder, documents), strict=True):
         assert (a - b).abs().max() <= 1e-5
-
-
-@pytest.mark.parametrize("attention", WAYS)
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_read_is_what_all_rows_hold(tmp_path, seed, attention, monkeypatch):
-    """The last layer computes one row a document where one is read; the mean needs all."""
-    monkeypatch.setenv("SCIREP_ATTENTION", attention)
-    model, documents = plain(random_bert(tmp_path / "b", seed)), draw(99, seed=seed)
-    states = ours(model, documents)
-    with torch.inference_mode():
-        first = model(model.pack(documents, ["CLF"] * len(documents)))
-        model.pooling = "mean"
-        mean = model(model.pack(documents, ["QRY"] * len(documents)))
-    for a, b, state in zip(first, mean, states, strict=True):
-        assert (a - state[0]).abs().max() <= 1e-6
-        assert (b - state.mean(0)).abs().max() <= 1e-6
 
 
 def test_documents_lie_by_route_then_length_each_once():

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 WORDS = ["a", "b", "c", "d", "paper", "model", "of", "##s", ".", ":", "query", "passage", *(f"w{i}" for i in range(40))]
 VOCAB = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
 WIDTH = 32
+SIZES = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 2, "initializer_range": 0.2}
 
 
 def bert_model(seed: int = 0, shaken: float = 0.0, **config: Any) -> Any:
@@ -22,8 +23,7 @@ def bert_model(seed: int = 0, shaken: float = 0.0, **config: Any) -> Any:
     import transformers
 
     torch.manual_seed(seed)
-    sizes = {"vocab_size": len(VOCAB), "hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 2,
-             "intermediate_size": config.get("hidden_size", WIDTH), "initializer_range": 0.2}  # fmt: skip
+    sizes = SIZES | {"vocab_size": len(VOCAB), "intermediate_size": config.get("hidden_size", WIDTH)}
     model = transformers.BertModel(transformers.BertConfig(**sizes | config)).eval()
     for name, value in model.named_parameters():
         if shaken and ("LayerNorm" in name or name.endswith("bias")):
@@ -58,10 +58,8 @@ def roberta(folder: Path, seed: int = 0) -> Path:
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=backend, unk_token="<unk>", mask_token="<mask>", model_max_length=512, **names
     )
-    config = transformers.RobertaConfig(
-        vocab_size=len(vocab), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=514, pad_token_id=1, bos_token_id=0, eos_token_id=2, initializer_range=0.2,
-    )  # fmt: skip
+    places = {"max_position_embeddings": 514, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    config = transformers.RobertaConfig(vocab_size=len(vocab), intermediate_size=32, **places, **SIZES)
     transformers.RobertaModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -74,10 +72,8 @@ def mpnet(folder: Path, seed: int = 0) -> Path:
 
     torch.manual_seed(seed)
     special = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
-    config = transformers.MPNetConfig(
-        vocab_size=len(special) + len(WORDS), hidden_size=WIDTH, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=514, pad_token_id=1, initializer_range=0.2,
-    )  # fmt: skip
+    places = {"max_position_embeddings": 514, "pad_token_id": 1, "intermediate_size": 32}
+    config = transformers.MPNetConfig(vocab_size=len(special) + len(WORDS), **places, **SIZES)
     transformers.MPNetModel(config).save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join([*special, *WORDS]))
     transformers.MPNetTokenizerFast(str(folder / "vocab.txt"), unk_token="[UNK]").save_pretrained(folder)
@@ -139,6 +135,14 @@ def outputs(folder: Path, texts: list[str], adapter: Any = None, model: Any = No
     model = (model or transformers.AutoModel.from_pretrained(folder)).eval()
     with torch.no_grad():
         return [model(**tokenizer(text, truncation=True, max_length=length, return_tensors="pt")) for text in texts]
+
+
+def states_of(model: Any, documents: Sequence[Sequence[int]]) -> list[Any]:
+    """Return transformers' last hidden states (tokens, dim) of each document alone, by token ids."""
+    import torch
+
+    with torch.no_grad():
+        return [model(input_ids=torch.tensor([ids])).last_hidden_state[0] for ids in documents]
 
 
 def firsts(*asked: Any, **more: Any) -> NDArray[np.float32]:

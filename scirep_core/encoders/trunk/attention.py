@@ -7,9 +7,8 @@
     traced   plain products with softmax between them, of which torch keeps what a gradient needs: training in bfloat16
 
 By either way a document's states are the same to the bit whoever stands beside it. The two differ by rounding (1e-6 in
-float32), as machines do, so the choice is no part of a fingerprint. It is made once, at the first use, in under half a
-second, and kept in SCIREP_HOME for this processor, version of torch and number type: whoever runs later on the machine, by
-however many threads, goes by the same choice. SCIREP_ATTENTION=exp2 or fused decides instead, and nothing is measured.
+float32), as machines do, so the choice is no part of a fingerprint. It is made once, at the first use, and kept in
+SCIREP_HOME for this processor, version of torch and number type. SCIREP_ATTENTION=exp2 or fused decides instead.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ WEIGHTS = 2 << 20
 ROWS = 8
 """Rows of a product from which on MKL adds up every row in one order, whatever their number (measured: 8)."""
 TRIALS = ((4, 12, 64, 32), (1, 12, 256, 32), (1, 12, 128, 64))
-"""Documents, heads, tokens and size of a head that are measured: titles and abstracts in MiniLM, one in BERT-base. Each takes
-a ms or two, so that on a busy machine some of its rounds fall between what the neighbours do."""
+"""Documents, heads, tokens and size of a head that are measured: titles and abstracts in MiniLM, one in BERT-base."""
 LONGEST = 0.25
 """Seconds of CPU time after which no further round is begun."""
 AHEAD = 0.95
@@ -55,8 +53,8 @@ def block(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
     if not fit or dropout or torch.is_grad_enabled():
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
     if q.shape[2] == 1 and k.shape[2] > 1:
-        # A single row MKL adds up in another order. So that a token read alone is what it is among all rows, its query is
-        # asked several times over: 8 to 34 us a document, of 3 to 37 ms.
+        # A single row MKL adds up in another order: so that a token read alone is what it is among all rows, its query is
+        # asked several times over.
         return block(q.repeat(1, 1, min(ROWS, k.shape[2]), 1), k, v)[:, :, :1]
     return WAYS[chosen(q.dtype)](q, k, v)
 
@@ -74,11 +72,9 @@ def _by_parts(way: Way, q: Tensor, k: Tensor, v: Tensor, size: int = 1) -> Tenso
 def _products(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Return `block`: 2^s / sum(2^s), s = q k' log2(e) / sqrt(d).
 
-    torch's exp is MKL's, which took 269 us on an AMD processor where its exp2 took 62. exp2 takes one document at a time: the
-    last numbers that fill no register are computed otherwise, and where they lie is not to depend on the neighbours.
-
-    The maximum is not taken off first, one pass less: it may be 88 before e^s leaves the number type, and all-MiniLM's
-    reach 83 on real abstracts. Where a sum leaves it, the softmax that takes it off is taken.
+    exp2 takes one document at a time: the last numbers that fill no register are computed otherwise, and where they lie is not
+    to depend on the neighbours. The maximum is not taken off first, one pass less: it may be 88 before e^s leaves the number
+    type, and all-MiniLM's reach 83 on real abstracts. Where a sum leaves it, the softmax that takes it off is taken.
     """
     n, heads, length, d = q.shape
     q3, k3, v3 = (x.reshape(n * heads, -1, d) for x in (q, k, v))
@@ -109,20 +105,13 @@ def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def traced(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> Tensor:
-    """Return `block` by products that autograd follows, n documents' weights held.
-
-    Forward and back, 64 documents of 110 tokens took a core 54 ms where torch's fused attention took 216 in bfloat16, and 98
-    instead of 281 with dropout; in float32 it is the slower one, 180 instead of 79.
-    """
+    """Return `block` by products that autograd follows, n documents' weights held: the faster one in bfloat16 alone."""
     weights = F.softmax(q @ k.transpose(2, 3) * q.shape[-1] ** -0.5, -1)
     return _dropped(weights, dropout) @ v
 
 
 def _dropped(weights: Tensor, share: float) -> Tensor:
-    """Return weights, a share of them 0 and the others larger.
-
-    torch draws 64 bits a weight, in one thread, a third of a training's time; 16 say whether one stays.
-    """
+    """Return weights, a share of them 0 and the others larger, by 16 random bits each; torch draws 64, in one thread."""
     if not share:
         return weights
     words = torch.empty(-(-weights.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
@@ -189,11 +178,14 @@ def _read(path: Path, key: dict[str, Any]) -> str | None:
 def _measured(dtype: torch.dtype) -> dict[str, Any]:
     """Return the way that takes less time, and the seconds of each trial by each way: the best of many rounds, in turn.
 
-    By one thread, and of its own CPU time: threads that wait for each other measure the neighbours. A first round in which
-    one way takes four times as long is enough: so does bfloat16 written out on a processor without it, for a second.
+    By one thread, and of its own CPU time. A first round in which one way takes four times as long is enough.
     """
     draw = torch.Generator().manual_seed(0)
-    given = [[_drawn(*trial, draw).to(dtype) for _ in range(3)] for trial in TRIALS]
+    given = [
+        # as a layer leaves them, token by token
+        [torch.randn(n, tokens, heads, d, generator=draw).transpose(1, 2).to(dtype) for _ in range(3)]
+        for n, heads, tokens, d in TRIALS
+    ]
     best, began = {name: [math.inf] * len(given) for name in WAYS}, time.thread_time()
     with at_threads(1), torch.inference_mode():
         for number in range(50):
@@ -205,11 +197,6 @@ def _measured(dtype: torch.dtype) -> dict[str, Any]:
             if time.thread_time() - began > LONGEST and (number > 1 or not 0.25 < _share(best) < 4):
                 break
     return {"chosen": "fused" if _share(best) < AHEAD else "exp2", "seconds": best}
-
-
-def _drawn(docs: int, heads: int, tokens: int, size: int, draw: torch.Generator) -> Tensor:
-    """Return (docs, heads, tokens, size) numbers that lie as a layer leaves them: token by token."""
-    return torch.randn(docs, tokens, heads, size, generator=draw).transpose(1, 2)
 
 
 def _share(seconds: dict[str, list[float]]) -> float:

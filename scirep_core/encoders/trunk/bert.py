@@ -2,9 +2,9 @@
 
     h = norm1(x + attention(x))        y = norm2(h + feed(h))        feed(h) = W2 gelu(W1 h)
 
-`transformers` computes the same (tested to 1e-5); its weight names are read, and written back. What is different: no
-padding (packing.py); the last layer computes only the rows that are read; and a conditioning (conditioning.py) may take
-a layer's parts and put its own between them. The same modules train.
+`transformers` computes the same; its weight names are read, and written back. What is different: no padding (packing.py);
+the last layer computes only the rows that are read; and a conditioning may take a layer's parts and put its own between
+them. The same modules train.
 """
 
 from __future__ import annotations
@@ -113,10 +113,7 @@ class Trunk(nn.Module):
         self.apply(initialise)
 
     def embed(self, words: Tensor, positions: Tensor) -> Tensor:
-        """Return (tokens, dim): the first layer's input, from word vectors (tokens, dim) and positions (tokens,).
-
-        The token type is 0 for every token, as SciRepEval's and SciMult's code has it.
-        """
+        """Return (tokens, dim): the first layer's input, of word vectors (tokens, dim) and positions; every token has type 0."""
         return self.dropout(self.norm(words + self.places(positions) + self.types.weight[0]))  # type: ignore[no-any-return]
 
 
@@ -174,15 +171,14 @@ def config_of(shape: Shape) -> dict[str, Any]:
 def load(trunk: Trunk, tensors: Mapping[str, Tensor], source: str) -> Trunk:
     """Copy weights under transformers' names, with or without the prefix `bert.`, into a trunk; returns it.
 
-    Raises ConfigError naming a weight that is missing or has another shape. What the trunk has no use for (pooler, heads) is
-    left.
+    What the trunk has no use for (pooler, heads) is left. Raises ConfigError naming a weight that is missing or misshapen.
     """
     own = trunk.state_dict()
     prefix = "bert." if any(name.startswith("bert.encoder.") for name in tensors) else ""
     for name, value in own.items():
         published = prefix + published_name(name)
-        found = tensors.get(published, tensors.get(published.replace("LayerNorm.weight", "LayerNorm.gamma")
-                                                   .replace("LayerNorm.bias", "LayerNorm.beta")))  # fmt: skip
+        old = published.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta")
+        found = tensors.get(published, tensors.get(old))
         if found is None or found.shape != value.shape:
             there = "is missing" if found is None else f"has shape {tuple(found.shape)}, not {tuple(value.shape)}"
             raise ConfigError(f"{source}: weight {published} {there}")
@@ -191,10 +187,7 @@ def load(trunk: Trunk, tensors: Mapping[str, Tensor], source: str) -> Trunk:
 
 
 def read_trunk(folder: Path) -> Trunk:
-    """Return the trunk of a folder in hub layout, in float32. Raises ConfigError for weights that are missing or damaged.
-
-    A pickle (pytorch_model.bin) is read weights-only, and only if SCIREP_ALLOW_BIN=1 says so.
-    """
+    """Return the trunk of a folder in hub layout, in float32. Raises ConfigError for weights that are missing or damaged."""
     with reading(folder, "weights"):
         return load(Trunk(shape_of(folder)), read_tensors(folder), str(folder)).eval()
 

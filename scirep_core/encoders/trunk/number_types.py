@@ -31,10 +31,7 @@ NATIVE = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
 
 
 def available(name: str, device: str) -> str:
-    """Return a number type as it is asked for, and float32 in place of a bfloat16 that the device would only write out.
-
-    Written out it is slower than float32 and rounds for nothing. Whoever asks says what it came to.
-    """
+    """Return a number type as it is asked for, and float32 in place of a bfloat16 that the device would only write out."""
     if name != "bfloat16":
         return name
     if device.startswith("cuda"):
@@ -69,10 +66,7 @@ def at_threads(number: int | None = None) -> Iterator[None]:
 
 @contextmanager
 def products_in(name: str) -> Iterator[None]:
-    """Have matrix products of float32 rounded as `tf32` says, while inside; other names change nothing.
-
-    torch knows one setting for all threads of a process; it is left as it was found.
-    """
+    """Have matrix products of float32 rounded as `tf32` says, while inside; other names change nothing."""
     setting = torch.backends.cuda.matmul
     before = setting.fp32_precision
     try:

@@ -6,7 +6,7 @@
 Documents lie in order of route (the way of conditioning each takes: a task format, an expert), then of length. So each
 route is one slice of rows, and documents of equal length lie side by side: a run, attended as one dense block.
 A GPU, which would wait for each run, gets all documents at once: in half precision by torch's variable-length attention;
-in float32, and where training drops weights, which that attention cannot, padded.
+in float32, and where training drops weights, padded.
 """
 
 from __future__ import annotations
@@ -97,10 +97,7 @@ class Packed:
         return tuple(found)
 
     def split(self, x: Tensor, read: bool = False) -> tuple[Tensor, ...]:
-        """Return each run's part of (tokens, ...), or with `read` of (docs, ...).
-
-        A slice a run would give each a gradient as large as all rows: with 60 lengths a batch, half the time of a training.
-        """
+        """Return each run's part of (tokens, ...), or with `read` of (docs, ...). A slice each would have whole gradients."""
         return torch.split(x, [run.size if read else run.size * run.length for run in self.runs])
 
     def slices(self, read: bool) -> tuple[tuple[int, slice], ...]:
@@ -149,10 +146,7 @@ class Packed:
 def pack(
     documents: Sequence[Sequence[int]], routes: Sequence[int] | None = None, device: str = "cpu", read_at: int = 0
 ) -> Packed:
-    """Return token ids of documents as one packed batch; `routes` (docs,) are 0 where not given.
-
-    Raises ValueError for no documents, or one without tokens.
-    """
+    """Return documents' token ids as one batch; `routes` (docs,) are 0 where not given. ValueError for one without tokens."""
     if not documents or not all(documents):
         raise ValueError("a batch needs documents, and each document a token")
     taken = [0] * len(documents) if routes is None else list(routes)
@@ -163,10 +157,8 @@ def pack(
         runs.append(Run(route, slice(doc, doc + count), slice(row, row + count * length), count, length))
         doc, row = doc + count, row + count * length
     ids = np.fromiter(chain.from_iterable(documents[i] for i in order), np.int64, row)
-    lengths = np.repeat([run.length for run in runs], [run.size for run in runs])
-    positions = np.arange(row) - np.repeat(lengths.cumsum() - lengths, lengths)
-    placed = [on(device, values) for values in (ids, positions, np.asarray(order))]
-    return Packed(placed[0], placed[1], placed[2], tuple(runs), read_at)
+    positions = np.concatenate([np.tile(np.arange(run.length), run.size) for run in runs])
+    return Packed(on(device, ids), on(device, positions), on(device, np.asarray(order)), tuple(runs), read_at)
 
 
 def on(device: str, values: NDArray[Any]) -> Tensor:
@@ -195,7 +187,7 @@ def on_host(x: Tensor) -> Callable[[], NDArray[Any]]:
 def in_turn(computed: Iterable[tuple[list[int], Tensor]], ahead: int) -> Iterator[tuple[list[int], NDArray[Any]]]:
     """Yield places and arrays of places and tensors, in order, each when `ahead` more have been asked for.
 
-    A GPU is asked and computes while its host cuts and packs what comes next; reading waits for it, so reading stays behind.
+    So a GPU computes while its host cuts and packs what comes next.
     """
     waiting: deque[tuple[list[int], Callable[[], NDArray[Any]]]] = deque()
     for places, x in computed:

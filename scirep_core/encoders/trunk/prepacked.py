@@ -1,12 +1,12 @@
 """Linear layers whose weights are laid out once for oneDNN, with the GELU that follows computed in the same pass or in place.
 
 torch hands float32 products on the CPU to a library that packs the weights anew at every call. For inference the
-packing can be done once: the same sums, hence the same vectors up to rounding (below 1e-5 before pooling), about 1.2 to
-1.3 times as fast for BERT models, more on AMD. The operators are torch's own, made for its compiler, and not public: where
-they are missing, or answer something else than the plain layer on a first trial, float32 stays as it is.
+packing can be done once: the same vectors up to rounding (below 1e-5 before pooling), about 1.2 to 1.3 times as fast for BERT
+models. The operators are torch's own and not public: where they are missing, or answer something else than the plain layer on
+a first trial, float32 stays as it is.
 
-In bfloat16 only these products and attention are rounded, not what is added up from layer to layer nor its norms: twice as
-fast as float32 on a CPU with AVX512-BF16 or AMX, cosines within 1e-4. On a CPU without, it is slow.
+In bfloat16 only these products and attention are rounded, not what is added up from layer to layer nor its norms: cosines
+within 1e-4.
 """
 
 from __future__ import annotations
@@ -22,16 +22,14 @@ ROWS = 2048
 """Tokens that the layout is chosen for."""
 
 FUSED: bool = getattr(torch.cpu, "_is_avx512_supported", lambda: True)()
-"""Whether oneDNN computes GELU within the product. Without AVX512 that takes a fifth longer than torch's own GELU afterwards,
-in place: 49.5 against 40.1 ms for 4,096 rows from 384 to 1,536 (EPYC of the third generation, 2 cores); the same bits there."""
+"""Whether oneDNN computes GELU within the product. Without AVX512 that takes longer than torch's own afterwards, in place."""
 
 
 @functools.cache
 def bound_kernels() -> None:
     """Bound how many kernels torch keeps, where the user has not: for this process, before the first of ours is made.
 
-    oneDNN, and what torch puts around it, compile a kernel for every number of rows and keep 1,024: in bfloat16 over 1 MB each,
-    so that encoding grew a process by a GB. 256 hold what some batches need.
+    oneDNN, and what torch puts around it, compile one for every number of rows and keep 1,024, in bfloat16 over 1 MB each.
     """
     for cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(cache, "256")
@@ -92,8 +90,8 @@ def activated(linear: torch.nn.Module, x: torch.Tensor, approximate: str) -> tor
 def prepack(model: torch.nn.Module, dtype: torch.dtype = torch.float32) -> torch.nn.Module:
     """Replace a model's linear layers, in place, where it is on the CPU in float32; return the model.
 
-    In another `dtype` than float32 the linear layers, and what attends to their outputs, compute in it; where oneDNN has no
-    layout for it, they do so without.
+    In another `dtype` than float32 the linear layers, and what attends to their outputs, compute in it all the same where oneDNN
+    has no layout for it.
     """
     plain = [
         (parent, name, child)
@@ -103,16 +101,13 @@ def prepack(model: torch.nn.Module, dtype: torch.dtype = torch.float32) -> torch
     ]
     works = bool(plain) and _works(plain[0][2], dtype)
     for parent, name, child in plain if works or dtype != torch.float32 else ():
-        fused = works and name == "dense" and _is_gelu(getattr(parent, "intermediate_act_fn", None))
+        act = getattr(parent, "intermediate_act_fn", None)  # the exact GELU, as transformers' BERT models call theirs
+        gelu = type(act).__name__ == "GELUActivation" and getattr(act, "act", None) is F.gelu
+        fused = works and name == "dense" and gelu
         setattr(parent, name, Prepacked(child, fused, dtype) if works else Rounded(child, dtype))
         if fused:
             parent.intermediate_act_fn = torch.nn.Identity()
     return model
-
-
-def _is_gelu(act: Any) -> bool:
-    """Whether an activation is the exact GELU, as BERT models call theirs."""
-    return type(act).__name__ == "GELUActivation" and getattr(act, "act", None) is F.gelu
 
 
 def _works(plain: torch.nn.Linear, dtype: torch.dtype) -> bool:

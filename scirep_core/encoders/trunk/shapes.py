@@ -1,10 +1,9 @@
-"""Models of random weights by shape: what a measurement of time needs, since time does not depend on what weights say.
+"""Models of random weights by shape, for measurements of time.
 
     bert-base     SciBERT, SPECTER, SPECTER2 Base: 12 layers of 768, 31,090 word pieces
     bert-small    4 layers of 256: minutes on a CPU          bert-mini    2 layers of 128: seconds
 
-Written in hub layout they are read by transformers and sentence-transformers, too, so that all can be timed on the same
-weights where none can be downloaded. Their texts are random words of a vocabulary of their own.
+Written in hub layout they are read by transformers and sentence-transformers, too. Their texts are random words.
 """
 
 from __future__ import annotations

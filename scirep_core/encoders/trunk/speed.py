@@ -2,10 +2,9 @@
 
     MFU = floating-point operations of the model's matrix products / seconds / measured rate of a large matrix product
 
-The operations are counted, not measured: a multiplication and an addition for every weight and token, and the two products
-of attention within each document. The rate is that of a product of large square matrices, on the same device and in the same
-number type, with as many threads, by torch's own routine or, on a CPU, by the one for weights laid out once, whichever is
-faster; it is measured when it is asked for, once per process.
+The operations are counted: a multiplication and an addition for every weight and token, and the two products of attention
+within each document. The rate is that of large square matrices, on the same device, in the same number type, with as many
+threads, by torch's own routine or, on a CPU, by the one for weights laid out once; it is measured once per process.
 """
 
 from __future__ import annotations
@@ -92,7 +91,5 @@ def flops(shape: Shape, lengths: Sequence[int], read: bool = True) -> float:
     dim, inner = shape.hidden_size, shape.intermediate_size
     tokens, square, docs = sum(lengths), sum(length * length for length in lengths), len(lengths)
     layer = tokens * (8 * dim * dim + 4 * dim * inner) + 4 * square * dim
-    if not read:
-        return float(shape.num_hidden_layers * layer)
     last = tokens * 4 * dim * dim + docs * (4 * dim * dim + 4 * dim * inner) + 4 * tokens * dim
-    return float((shape.num_hidden_layers - 1) * layer + last)
+    return float((shape.num_hidden_layers - 1) * layer + (last if read else layer))

@@ -2,10 +2,9 @@
 
     ids = [CLS] + pieces[: max_length - 2] + [SEP]
 
-The same ids as transformers' fast tokenizer gives (tested on real and on unpleasant texts), which means that some of its
-habits are kept: a BERT tokenizer's own `do_lower_case`, `strip_accents` and `tokenize_chinese_chars` overrule what
-tokenizer.json says, and special tokens that the small files name are tokens wherever they stand in a text, so " [SEP] "
-between title and abstract is one.
+The same ids as transformers' fast tokenizer gives: a BERT tokenizer's own `do_lower_case`, `strip_accents` and
+`tokenize_chinese_chars` overrule what tokenizer.json says, and special tokens that the small files name are tokens wherever
+they stand in a text, so " [SEP] " between title and abstract is one.
 """
 
 from __future__ import annotations
@@ -119,10 +118,7 @@ def of_words(vocabulary: Mapping[str, int], special: Mapping[str, str] | None = 
 
 
 def read_tokens(folder: Path, lower: bool = False) -> Tokens:
-    """Return a model folder's tokenizer; `lower` puts lower-casing before it, as some sentence-transformers models ask.
-
-    Raises ConfigError for a folder whose tokenizer is not there or cannot be read.
-    """
+    """Return a model folder's tokenizer; `lower` puts lower-casing before it. ConfigError where it cannot be read."""
     with reading(folder, "tokenizer"):
         config = optional(folder / "tokenizer_config.json")
         legacy = {} if "added_tokens_decoder" in config else optional(folder / "special_tokens_map.json")
