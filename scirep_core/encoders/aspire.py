@@ -10,11 +10,10 @@ With D[i, j] the Euclidean distance of sentence i of one paper and j of the othe
         a = softmax(- min_j D[i, j] / temperature), b = softmax(- min_i D[i, j] / temperature)
 
 What the authors' repository fixes (allenai/aspire): input, token means, at most 500 word pieces, L2, the marginals.
-Where we differ: it finds P by geomloss's Sinkhorn with blur 0.05, which blurs P a little; its cost is within
-0.05 ln(sentences) of the least, about 0.1 where distances are 10 to 30, and the exact P needs no steps to be chosen.
-What could not be verified: its training configurations set the temperature to 5000, which makes a and b uniform, and
-ranking there uses them; its public demo passes none, which means 1. SciRepEval says neither which it ran, nor how it
-split abstracts into sentences. Temperature 5000 and `split` are our choice.
+Where we differ: it finds P by geomloss's Sinkhorn with blur 0.05, whose cost is within 0.05 ln(sentences) of the least, about
+0.1 where distances are 10 to 30. What could not be verified: its training configurations, by which it ranks, set the
+temperature to 5000, which makes a and b uniform; its public demo passes none, which means 1. SciRepEval says neither which it
+ran, nor how it split abstracts into sentences. Temperature 5000 and `split` are our choice.
 
 Any BERT-like encoder can stand in for the four published ones: `ts:minilm`, `ot:minilm`.
 """
@@ -25,7 +24,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,7 @@ from scirep_core.encoders.models.model_folder import clean
 from scirep_core.encoders.settings import finished, token_batches
 from scirep_core.kit.errors import ConfigError, DataError, nearest
 from scirep_core.kit.formats import Format
-from scirep_core.kit.records import Paper
+from scirep_core.kit.records import Paper, grouped
 from scirep_core.kit.store import stable_hash
 
 Floats = NDArray[np.float64]
@@ -64,10 +63,7 @@ ASPIRE: dict[str, Aspire] = {
 
 
 def resolve(name: str) -> Aspire:
-    """Return a system by name: one of ASPIRE, or `ts:` or `ot:` and an encoder's name, a folder or a hub name.
-
-    Raises ConfigError naming the nearest.
-    """
+    """Return a system by name: one of ASPIRE, or `ts:` or `ot:` and an encoder's name. Raises ConfigError naming the nearest."""
     if name in ASPIRE:
         return ASPIRE[name]
     match, colon, encoder = name.partition(":")
@@ -123,9 +119,8 @@ def document(paper: Paper) -> Document:
 class SentenceEncoder:
     """Sentence vectors in context, by an ordinary transformers encoder; an Encoder whose texts are `key`s.
 
-    The vector store keeps them as it keeps all vectors, under a fingerprint of their own. A sentence that lies behind
-    the last word piece the model reads has no vector: its row is all zeros. Vectors are scaled to length 1 where the
-    encoder's own pipeline ends so.
+    A sentence that lies behind the last word piece the model reads has no vector: its row is all zeros. Vectors are scaled to
+    length 1 where the encoder's own pipeline ends so.
     """
 
     formats: tuple[Format, ...] = ("PRX",)
@@ -148,26 +143,19 @@ class SentenceEncoder:
 
         check_format(format)
         _ = self.base.fingerprint  # refuses wrong or pickled weights before anything is read from them
-        wanted: dict[str, list[tuple[int, int]]] = {}
-        for row, text in enumerate(texts):
-            document, _, number = text.rpartition("\n")
-            wanted.setdefault(document, []).append((row, int(number)))
+        wanted = grouped(range(len(texts)), lambda row: texts[row].rpartition("\n")[0])
         plans = [self._plan(Document(title, tuple(rest))) for title, *rest in map(json.loads, wanted)]
-        places = list(wanted.values())
+        rows = list(wanted.values())
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
         with torch.inference_mode():
             for batch in token_batches([len(plan.ids) for plan in plans], TOKENS_PER_BATCH, padded=True):
-                hidden = self._hidden([plans[i].ids for i in batch])
+                padded = self.base.tokenizer.pad({"input_ids": [plans[i].ids for i in batch]}, return_tensors="pt")
+                hidden = self.base._loaded(**padded.to(self.base.device)).last_hidden_state.float().cpu()
                 for states, i in zip(hidden, batch, strict=True):
-                    for row, place in places[i]:
-                        if place < len(plans[i].spans):
+                    for row in rows[i]:
+                        if (place := int(texts[row].rpartition("\n")[2])) < len(plans[i].spans):
                             vectors[row] = states[slice(*plans[i].spans[place])].mean(0).numpy()
         return finished(self.name, vectors, texts, self.base.normalised)
-
-    def _hidden(self, ids: list[list[int]]) -> Any:
-        padded = self.base.tokenizer.pad({"input_ids": ids}, return_tensors="pt")
-        given = {key: value.to(self.base.device) for key, value in padded.items()}
-        return self.base._loaded(**given).last_hidden_state.float().cpu()
 
     def _plan(self, document: Document) -> Plan:
         """Return what the model reads of a document and which tokens are whose."""

@@ -14,20 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from scirep_core.encoders import Encoder, check_format, load_encoder
+from scirep_core.encoders.models.model_folder import PROMPTS
 from scirep_core.kit.errors import ConfigError, check_name
 from scirep_core.kit.formats import Format
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 SIMILARITIES = ("cosine", "dot", "euclidean")
-QUERIES, DOCUMENTS = ("query",), ("document", "passage", "corpus")
-"""What sentence-transformers and mteb call the two sides of a search."""
 
 
 class SentenceModel:
@@ -86,16 +82,21 @@ class SentenceModel:
         vectors = vectors[:, :truncate_dim]
         if normalize_embeddings:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        found = _as_asked(vectors, convert_to_tensor, convert_to_numpy)
+        found: Any = vectors
+        if convert_to_tensor or not convert_to_numpy:
+            import torch
+
+            made = torch.from_numpy(np.ascontiguousarray(vectors))
+            found = made if convert_to_tensor else list(made)
         return found[0] if isinstance(sentences, str) else found
 
     def encode_query(self, sentences: Any, *, prompt_name: str | None = None, **others: Any) -> Any:
         """Return vectors of bare queries, format QRY where the encoder has it."""
-        return self.encode(sentences, prompt_name=prompt_name or QUERIES[0], **others)
+        return self.encode(sentences, prompt_name=prompt_name or "query", **others)
 
     def encode_document(self, sentences: Any, *, prompt_name: str | None = None, **others: Any) -> Any:
         """Return vectors of documents that queries are to find, format PRX where the encoder has it."""
-        return self.encode(sentences, prompt_name=prompt_name or DOCUMENTS[0], **others)
+        return self.encode(sentences, prompt_name=prompt_name or "document", **others)
 
     def similarity(self, first: Any, second: Any) -> Any:
         """Return the similarity of every vector of one set to every one of another, a tensor (n, m)."""
@@ -118,11 +119,10 @@ class SentenceModel:
     def _side(self, name: str) -> tuple[str, Format]:
         """Return prefix and format of a side of a search; of a text that is none, those of a paper."""
         recipe, has = self.encoder.recipe, self.encoder.formats
-        if name in QUERIES:
+        if name in PROMPTS["query"]:
             return recipe.query, "QRY" if "QRY" in has else self.format
-        if name in DOCUMENTS:
-            alike = getattr(self.encoder, "by_task", False)  # it reads both sides of a search by one expert
-            wanted: Format = "QRY" if alike else "PRX"
+        if name in PROMPTS["found"]:
+            wanted: Format = "QRY" if getattr(self.encoder, "by_task", False) else "PRX"
             return recipe.found, wanted if wanted in has else self.format
         return recipe.paper, self.format
 
@@ -142,12 +142,3 @@ def _each(sentences: Any) -> Iterable[str | Mapping[str, Any]]:
             yield from one["text"]
         else:
             yield one if isinstance(one, Mapping) else str(one)
-
-
-def _as_asked(vectors: NDArray[np.float32], tensor: bool, numpy: bool) -> Any:
-    if numpy and not tensor:
-        return vectors
-    import torch
-
-    made = torch.from_numpy(np.ascontiguousarray(vectors))
-    return made if tensor else list(made)

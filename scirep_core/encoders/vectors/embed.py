@@ -10,12 +10,10 @@ An encoder that says `by_format = False` reads what it computed for one format f
 for that format, in the store of the encoder it holds.
 
 The index is the union of the headers. A call reads the vectors that are there, sorts the texts that are missing,
-longest first, and computes them in groups of `SHARD`; each group is checksummed and renamed into place before the next
-begins (`shards.py`). A killed run therefore loses at most one group, and its successor cuts the rest exactly as it would
-have: the same files, and on one kind of machine the same bytes. Before computing, a process claims its group: a locked file
-that lists the texts, so that nobody computes a text that somebody is computing; the lock of a process that died is free.
-
-Shards are never merged: a thousand calls of one text each leave a thousand small files, which cost the next call 0.1 s.
+longest first, and computes them in groups of `SHARD`; each group is renamed into place before the next begins (`shards.py`).
+A killed run therefore loses at most one group, and its successor cuts the rest exactly as it would have: the same files, and
+on one kind of machine the same bytes. Before computing, a process claims its group: a locked file that lists the texts, so
+that nobody computes a text that somebody is computing. Shards are never merged.
 """
 
 from __future__ import annotations
@@ -37,6 +35,7 @@ from scirep_core.encoders.ensemble import Held
 from scirep_core.encoders.vectors.shards import Shards
 from scirep_core.kit.errors import ConfigError, NumericError
 from scirep_core.kit.formats import FORMATS, Format
+from scirep_core.kit.records import grouped
 from scirep_core.kit.store import home, stable_hash
 
 SHARD = 512
@@ -78,7 +77,7 @@ def embed(
     """Return (n, dim) float32 vectors of `texts`, from the store where they are there.
 
     Beside the result, memory holds one group and the hashes of the texts. Raises NumericError naming the text if the
-    encoder returns NaN, CacheError if the store cannot be written; a store with all the vectors may be read-only.
+    encoder returns NaN, CacheError if the store cannot be written.
     """
     check_format(format)
     if isinstance(encoder, Held):
@@ -87,22 +86,15 @@ def embed(
         raise ConfigError("texts must be a list of strings; wrap a single text in a list")
     if len(texts) == 0:
         return np.empty((0, encoder.dim), dtype=np.float32)
-    missing: dict[str, str] = {}  # hash -> text
-    first: dict[str, int] = {}  # hash -> row
-    again: list[tuple[int, int]] = []  # row, and the row before it with the same text
-    for row, text in enumerate(map(readable, texts)):
-        name = text_hash(text)
-        if first.setdefault(name, row) != row:
-            again.append((row, first[name]))
-        missing[name] = text
+    rows = grouped(range(len(texts)), lambda row: text_hash(readable(texts[row])))
+    missing = {name: readable(texts[places[0]]) for name, places in rows.items()}
     result: NDArray[np.float32] | None = None
     for names, vectors in _obtain(encoder, missing, format, progress):
         if result is None:
             result = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
-        result[[first[name] for name in names]] = vectors
+        for name, vector in zip(names, vectors, strict=True):
+            result[rows[name]] = vector
     assert result is not None
-    for row, same in again:
-        result[row] = result[same]
     return result
 
 

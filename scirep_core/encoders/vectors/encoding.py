@@ -2,9 +2,8 @@
 
 The input is JSON lines: an id (paper_id, doc_id or corpus_id), title, abstract, for Search venue and year; or an id and
 a bare query. Every line is checked before anything is encoded; faults are `file:line: reason`. The plan, `plan.json`,
-says what was asked and which lines belong to which shard; a folder that was made with another encoder, recipe, pooling,
-length, number type, format or input is refused, naming what differs. Memory: 16 bytes a paper, to find ids that are
-there twice.
+says what was asked and which lines belong to which shard; a folder that was made otherwise is refused, naming what differs.
+Memory: 16 bytes a paper, to find ids that are there twice.
 """
 
 from __future__ import annotations
@@ -161,10 +160,7 @@ def settings_of(encoder: Encoder, format: Format, reading: Reading, papers: Path
 def plan(
     papers: Path, out: Path, encoder: Encoder, format: Format, reading: Reading | None = None, per_shard: int = PART
 ) -> Plan:
-    """Return the folder's plan, made and written by whoever comes first.
-
-    Raises DataError for a fault in the input, ConfigError naming what differs where the folder was made otherwise.
-    """
+    """Return the folder's plan, made by whoever comes first. DataError for a fault in the input, ConfigError where it differs."""
     if per_shard < 1:
         raise ConfigError(f"{per_shard} papers in a shard: give at least 1")
     _check_file(papers)

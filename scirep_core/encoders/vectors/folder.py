@@ -2,7 +2,7 @@
 
 The input is cut into shards of 50,000 papers in file order. A shard is encoded as a whole, its texts sorted by length
 and given to the encoder in groups, so on one kind of machine its bytes depend neither on who computed it nor on what was
-interrupted (another processor, library or number of threads may round the last digits, about 1e-6, otherwise):
+interrupted:
 
     plan.json                what was asked, and which lines belong to which shard (`encoders/vectors/encoding.py`)
     shards/000000.shard      ids and float32 vectors, checksummed, under this name only when whole
@@ -40,8 +40,12 @@ GROUP = 2048
 POLL = 0.2
 """Seconds between two looks at shards that others hold."""
 AGAIN = "Run the same `scirep encode` again"
-Step = Callable[[int], None]
+Step = Callable[[int], object]
 """Called with the papers of a group when it is done."""
+
+
+def quiet(*_: int) -> None:
+    """Tell nobody of progress."""
 
 
 def shards_of(out: Path, key: str) -> Shards:
@@ -59,7 +63,7 @@ def name_of(number: int) -> str:
 
 
 def encode_folder(
-    papers: Path, out: Path, plan: Plan, encoder: Encoder, format: Format, progress: Progress | None = None
+    papers: Path, out: Path, plan: Plan, encoder: Encoder, format: Format, progress: Progress = quiet
 ) -> None:
     """Compute what is missing of a folder, beside others who do the same, and write its manifest.
 
@@ -68,15 +72,13 @@ def encode_folder(
     """
     waiting = deque(missing_shards(out, plan))
     done = plan.papers - sum(plan.parts[number].papers for number in waiting)
-    if progress:
-        progress(done, plan.papers)
 
     def step(count: int) -> None:
         nonlocal done
         done += count
-        if progress:
-            progress(done, plan.papers)
+        progress(done, plan.papers)
 
+    step(0)
     read, shards = reader(papers, plan, encoder), shards_of(out, plan.key)
     passed = 0  # shards in a row that somebody else holds
     while waiting:
@@ -122,16 +124,13 @@ def missing_shards(out: Path, plan: Plan) -> list[int]:
     """
     shards, complete = shards_of(out, plan.key), (out / "manifest.json").is_file()
 
-    def whole(meta: Mapping[str, Any], papers: int) -> bool:
-        if len(meta["ids"]) != papers:
+    def whole(number: int, meta: Mapping[str, Any]) -> bool:
+        if len(meta["ids"]) != plan.parts[number].papers:
             raise CacheError(f"{out}: a shard belongs to another folder")
         return complete
 
-    missing = [
-        number
-        for number, part in enumerate(plan.parts)
-        if not shards.read(name_of(number), partial(whole, papers=part.papers))[0]
-    ]
+    numbers = range(len(plan.parts))
+    missing = [number for number in numbers if not shards.read(name_of(number), partial(whole, number))[0]]
     if missing and complete:
         with writing(out):
             (out / "manifest.json").unlink(missing_ok=True)
@@ -139,7 +138,7 @@ def missing_shards(out: Path, plan: Plan) -> list[int]:
 
 
 def encode_shard(
-    shards: Shards, number: int, rows: Sequence[Record], encoder: Encoder, format: Format, step: Step | None = None
+    shards: Shards, number: int, rows: Sequence[Record], encoder: Encoder, format: Format, step: Step = quiet
 ) -> None:
     """Compute one shard and write it, under its claim. Raises NumericError naming the paper without a proper vector."""
     places = grouped(range(len(rows)), lambda i: rows[i].text)
@@ -156,8 +155,7 @@ def encode_shard(
             vectors = np.empty((len(rows), found.shape[1]), dtype=np.float32)
         for text, vector in zip(group, found, strict=True):
             vectors[places[text]] = vector
-        if step:
-            step(sum(len(places[text]) for text in group))
+        step(sum(len(places[text]) for text in group))
     assert vectors is not None
     shards.write(name_of(number), vectors, {"encoder": encoder.name, "ids": [row.paper_id for row in rows]})
 

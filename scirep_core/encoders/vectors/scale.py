@@ -2,9 +2,8 @@
 
 The folder stays the source of truth: tasks claim, compute and write the very shards that `encoders/vectors/folder.py` would, so a
 run that broke off, on either engine, goes on where it stopped. The driver reads the input once and keeps a bounded
-number of shards in flight; the folder must be on a file system that all machines share. Starting Ray costs 10-30 s, so
-this is for jobs that run longer than an hour. An encoder that runs on a GPU asks for one of the cluster's a task: Ray hides all
-others from it. On a CPU Ray's own rule gives a task one core unless told otherwise.
+number of shards in flight; the folder must be on a file system that all machines share. Starting Ray costs 10-30 s. An
+encoder that runs on a GPU asks for one of the cluster's a task; on a CPU Ray's own rule gives a task one core.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from scirep_core.encoders import Encoder, load_encoder
 from scirep_core.encoders.settings import Settings, pick_device
 from scirep_core.encoders.vectors.embed import Progress
 from scirep_core.encoders.vectors.encoding import Plan, Record
-from scirep_core.encoders.vectors.folder import encode_shard, finish, missing_shards, name_of, reader, shards_of
+from scirep_core.encoders.vectors.folder import encode_shard, finish, missing_shards, name_of, quiet, reader, shards_of
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.formats import Format
 
@@ -46,7 +45,7 @@ def import_ray() -> Any:
 
 
 def encode_on_ray(
-    papers: Path, out: Path, plan: Plan, named: Named, format: Format, progress: Progress | None = None
+    papers: Path, out: Path, plan: Plan, named: Named, format: Format, progress: Progress = quiet
 ) -> None:
     """Compute what is missing of a folder as Ray tasks, and write its manifest. Errors are those of `encode_folder`."""
     ray = import_ray()
@@ -67,8 +66,7 @@ def encode_on_ray(
     most = max(1, int(ray.cluster_resources().get(kind, 1))) + 1
     read = reader(papers, plan, encoder)
     flying: dict[Any, int] = {}
-    if progress:
-        progress(done, plan.papers)
+    progress(done, plan.papers)
     while waiting or flying:
         while waiting and len(flying) < most:
             number = waiting.pop(0)
@@ -79,8 +77,7 @@ def encode_on_ray(
             number = flying.pop(reference)
             _result(ray, reference)
             done += plan.parts[number].papers
-            if progress:
-                progress(done, plan.papers)
+            progress(done, plan.papers)
     finish(out, plan)
 
 
