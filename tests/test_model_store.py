@@ -9,11 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from test_conditioning_oracles import model as conditioned
 from tiny_models import VOCAB
 
 from scirep_core.data.text import Recipe
 from scirep_core.encoders import load_encoder
-from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned, conditioning
+from scirep_core.encoders.conditioning.base import CONDITIONINGS, Conditioned
 from scirep_core.encoders.models.model_store import MARK, describe, is_saved, load_model, save_model
 from scirep_core.encoders.trunk.bert import Shape, Trunk
 from scirep_core.encoders.trunk.tokens import of_words
@@ -26,21 +27,13 @@ RECIPE = Recipe(" [SEP] ", "query: ", "found: ", "paper: ")
 TEXTS = ["a paper of w1 w2 [SEP] a model . w3", "b", "query : w7 w8 w9 w10 [PRX] c d", "w1 " * 30]
 
 
-TOLD = {"instructions": {format: [2, 7 + i, 9, 3] for i, format in enumerate(FORMATS)}}
-OPTIONS = {"prefix": TOLD, "instruction": TOLD}
-
-
 def tokens():
     return of_words({word: i for i, word in enumerate(VOCAB)})
 
 
-def model(kind="plain", seed=0, pooling="cls", spare=0, routes=FORMATS, **options):
-    torch.manual_seed(seed)
-    trunk = Trunk(replace(SHAPE, vocab_size=SHAPE.vocab_size + spare))
-    told = conditioning(kind, trunk, routes, **{**OPTIONS.get(kind, {}), **options})
-    for parameter in (*trunk.parameters(), *told.parameters()):  # as after training: nothing is where it began
-        torch.nn.init.normal_(parameter, std=0.2)
-    return Conditioned(trunk, told, pooling).eval()
+def model(*given, spare=0, **more):
+    """A model as after training: nothing is where it began."""
+    return conditioned(*given, shape=replace(SHAPE, vocab_size=SHAPE.vocab_size + spare), **more)
 
 
 def saved(place, *given, **changed):
@@ -62,7 +55,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("given", [*({"kind": kind} for kind in CONDITIONINGS), *OTHERS])
-def test_every_kind_comes_back_as_it_was(tmp_path, given):
+def test_every_kind_comes_back_as_it_was_and_is_an_encoder(tmp_path, given):
     first, made = model(**given), {"seed": 3, "steps": 10}
     save_model(first, tokens(), tmp_path / "m", RECIPE, 24, made)
     back, words, told = load_model(tmp_path / "m")
@@ -78,6 +71,14 @@ def test_every_kind_comes_back_as_it_was(tmp_path, given):
     assert changed == (["trunk.words.weight"] if "spare" in given else [])  # codes take spare rows
     save_model(back, words, tmp_path / "again", RECIPE, 24, made)
     assert describe(tmp_path / "again") == describe(tmp_path / "m")  # to the byte
+    encoder, kind = load_encoder(str(tmp_path / "again")), given["kind"]
+    assert (encoder.dim, encoder.formats, encoder.recipe) == (32, FORMATS, RECIPE)
+    assert (encoder.by_format, encoder.shared_pass) == (kind != "plain", kind == "one_pass")
+    for number, exact in enumerate(vectors(first, tokens(), TEXTS, 24 - first.conditioning.added())):
+        exact = exact[:, number] if exact.ndim == 3 else exact
+        assert np.abs(encoder.encode(TEXTS, FORMATS[number]) - exact.numpy()).max() < 1e-5
+    elsewhere = shutil.copytree(tmp_path / "again", tmp_path / "elsewhere")
+    assert load_encoder(str(elsewhere)).fingerprint == encoder.fingerprint
 
 
 @pytest.mark.parametrize("kind", ["plain", "control_codes"])
@@ -96,22 +97,6 @@ def test_plain_transformers_reads_the_folder(tmp_path, kind):
         with torch.inference_mode():
             hidden = theirs(**batch).last_hidden_state[0, 1 if told else 0]
         assert (hidden - vectors(first, tokens(), [text])[number, 0]).abs().max() < 1e-5
-
-
-@pytest.mark.parametrize("kind", CONDITIONINGS)
-def test_a_folder_is_an_encoder(tmp_path, kind):
-    first = model(kind)
-    place = save_model(first, tokens(), tmp_path / "m", RECIPE, 24, {"seconds": 3.5})
-    encoder = load_encoder(str(place))
-    assert (encoder.dim, encoder.formats, encoder.recipe) == (32, FORMATS, RECIPE)
-    length = 24 - first.conditioning.added()
-    for format, exact in zip(FORMATS, vectors(first, tokens(), TEXTS, length), strict=True):
-        exact = exact[:, FORMATS.index(format)] if exact.ndim == 3 else exact
-        assert np.abs(encoder.encode(TEXTS, format) - exact.numpy()).max() < 1e-5
-    elsewhere = shutil.copytree(place, tmp_path / "elsewhere")
-    assert load_encoder(str(elsewhere)).fingerprint == encoder.fingerprint
-    assert encoder.by_format == (kind != "plain")
-    assert encoder.shared_pass == (kind == "one_pass")
 
 
 @pytest.mark.parametrize(

@@ -80,15 +80,24 @@ def test_a_sentence_transformers_model_and_an_encoder_of_ours_have_the_rows_of_i
     assert evaluate(tiny, encoder)
 
 
-def test_a_function_an_object_and_a_mapping_have_the_same_rows():
+def test_a_function_an_object_a_mapping_tensors_lists_and_sparse_rows_have_the_same_rows(tiny):
+    import torch
+    from scipy.sparse import csr_array
+
     for name in ("proximity", "classification", "adhoc_search", "alternative_self"):
-        task = SMALL[name]
-        mine = Mine()
+        task, mine = SMALL[name], Mine()
         by_object, by_function = evaluate(task, mine), evaluate(task, lengths)
         made = dict(zip(mine.read, lengths(mine.read), strict=True))
-        assert values(by_object) == values(by_function), name
-        assert values(by_object) == values(evaluate(task, lambda texts, made=made: np.array([made[t] for t in texts])))
+        for way in (
+            lambda texts, made=made: np.array([made[t] for t in texts]),
+            lambda texts: torch.tensor(lengths(texts), requires_grad=True),
+            lambda texts: torch.tensor(lengths(texts)).bfloat16(),  # small whole numbers: exact
+            lambda texts: [torch.tensor(row) for row in lengths(texts)],
+            lambda texts: csr_array(np.array(lengths(texts))),
+        ):
+            assert values(evaluate(task, way)) == values(by_function) == values(by_object), name
         assert {row.encoder for row in by_object} == {"Mine"} and {row.encoder for row in by_function} == {"lengths"}
+    assert isinstance(tiny, FacetCollection) and evaluate(tiny, lengths)
 
 
 def test_a_row_says_what_was_read_of_a_paper_and_a_query():
@@ -117,23 +126,6 @@ def test_the_sides_of_a_search_are_read_apart_and_nothing_else_is():
     model = TwoSided()
     evaluate(SMALL["proximity"], model)
     assert not any(text.startswith(("query: ", "passage: ")) for text in model.read)
-
-
-def test_tensors_lists_and_sparse_rows_are_rows(tiny):
-    import torch
-    from scipy.sparse import csr_array
-
-    task = SMALL["proximity"]
-    wanted = values(evaluate(task, lengths))
-    ways = (
-        lambda texts: torch.tensor(lengths(texts), requires_grad=True),
-        lambda texts: torch.tensor(lengths(texts)).bfloat16(),  # small whole numbers: exact
-        lambda texts: [torch.tensor(row) for row in lengths(texts)],
-        lambda texts: csr_array(np.array(lengths(texts))),
-    )
-    for way in ways:
-        assert values(evaluate(task, way)) == wanted
-    assert isinstance(tiny, FacetCollection) and evaluate(tiny, lengths)
 
 
 @pytest.mark.parametrize("thing", [3, None, 2.5, np.ones((3, 2)), Mine, object(), {1, 2}, b"minilm"])

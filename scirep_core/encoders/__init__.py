@@ -95,12 +95,7 @@ _SPECTER2: dict[Format, str] = {
     "PRX": "allenai/specter2",
     "QRY": "allenai/specter2_adhoc_query",
 }
-_V1: dict[Format, str] = {
-    "CLF": "allenai/scirepeval_adapters_clf",
-    "RGN": "allenai/scirepeval_adapters_rgn",
-    "PRX": "allenai/scirepeval_adapters_prx",
-    "QRY": "allenai/scirepeval_adapters_qry",
-}
+_V1 = {format: f"allenai/scirepeval_adapters_{format.lower()}" for format in FORMATS}
 
 ENCODERS: dict[str, Spec] = {
     "minilm": Spec(MINILM, "mean", SENTENCES, "all-MiniLM-L6-v2 (bundled weights; works offline; not in the paper)"),
@@ -172,8 +167,7 @@ def load_encoder(
         dtype: of weights and layers: float32, bfloat16, float16, or tf32 on a GPU (`number_types.py`); vectors are float32.
         max_length: tokens kept of a text; None is what the model states, at most 512.
         device: cpu, cuda, cuda:N; None is SCIREP_DEVICE, else the GPU where there is one.
-        compiled: have torch's compiler fuse what comes after attention, in BERT models on a GPU; elsewhere nothing changes.
-            Compiling takes a minute, so it pays where encoding takes many.
+        compiled: have torch's compiler fuse what comes after attention, in BERT models on a GPU; it takes a minute.
 
     Raises ConfigError naming the nearest registered encoder or number type, or for a name that is empty.
     """
@@ -183,7 +177,9 @@ def load_encoder(
     if held is not None and held not in FORMATS:
         raise ConfigError(f"encoder {name!r}: unknown format {held!r} after #; {nearest(held, FORMATS)}")
     plain, suffix = _behind(one, ":")
-    if suffix not in DTYPES or _joined(plain):  # then each part says its own
+    if suffix not in DTYPES or (
+        not _there(plain) and any(sign in plain for sign in HOW)
+    ):  # then each part says its own
         plain, suffix = one, dtype
     check_name("dtype", suffix, DTYPES)
     if suffix == "tf32" and not pick_device(device).startswith("cuda"):
@@ -254,10 +250,6 @@ def _behind(name: str, mark: str) -> tuple[str, str | None]:
     """Return (name, what stands behind its last mark); None of a name without, and where a part of joined encoders has it."""
     one, found, last = name.rpartition(mark)
     return (one, last) if found and not any(sign in last for sign in HOW) and not _there(name) else (name, None)
-
-
-def _joined(name: str) -> bool:
-    return any(sign in name for sign in HOW) and not _there(name)
 
 
 def _there(name: str) -> bool:

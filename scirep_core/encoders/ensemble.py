@@ -4,8 +4,7 @@
     a++b       v = [v_1 ; ... ; v_k]         the concatenation
     NAME#PRX   PRX's vectors for every task: SciRepEval's cross-format tables
 
-Members keep their own text recipes, so whoever turns papers into texts does it member by member
-(`evaluators/inputs.py`), and members' vectors are shared with what they are used for alone.
+Members keep their own text recipes, so whoever turns papers into texts does it member by member (`evaluators/inputs.py`).
 """
 
 from __future__ import annotations

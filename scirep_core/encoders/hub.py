@@ -1,17 +1,13 @@
 """Any model in hub layout as an encoder: the first token, the mean of all tokens, or the pooler's output.
 
 A plain BERT runs on the trunk (`trunk_encoder.py`), without padding and without transformers. Any other architecture, and
-the pooler's output, runs through transformers: batches are planned by tokens, not by characters or rows, so that rows times
-longest row stays under a budget, which wastes about 1-4 % on padding where sorting by characters wastes 40 %.
+the pooler's output, runs through transformers, in batches whose rows times longest row stay under a budget of tokens.
 The result of a text depends on its neighbours only through the rounding of matrix products (below 1e-6).
 
 Weights come from a folder, from the package that carries all-MiniLM-L6-v2, or from the hub by name when a network or
-a filled cache is there (`model_folder.py`). They run on the GPU where torch sees one, else on the CPU; SCIREP_DEVICE
-or `device=` decides otherwise. The fingerprint names weights and tokenizer by content, and pooling, text recipe,
-length, normalisation and dtype by value. Where it ran is no part of it in float32, where CPU and GPU differ by about 1e-5;
-in half precision they differ by more, and cpu or cuda is part of it. Versions of this code and of torch, transformers and
-tokenizers are no part of it either: what they change in float32 is rounding, and a change in how texts are cut or pooled
-would be a mistake that tests find (`tests/test_encoders.py` holds every row against its own library).
+a filled cache is there (`model_folder.py`). The fingerprint names weights and tokenizer by content, and pooling, text
+recipe, length, normalisation and dtype by value; in half precision cpu or cuda, too, which in float32 differ by about 1e-5.
+Versions of this code and of torch, transformers and tokenizers are no part of it: what they change in float32 is rounding.
 """
 
 from __future__ import annotations
@@ -106,10 +102,7 @@ class TransformersEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, tokenizer, config, pooling, length and number type; not of versions of code (first lines above).
-
-        Raises ConfigError for a bundled MiniLM with other weights.
-        """
+        """Hash of weights, tokenizer, config, pooling, length and dtype. Raises ConfigError for a bundled MiniLM with others."""
         files = model_folder.hashes(self.folder)
         if self.model == MINILM and files.get("model.safetensors") != MINILM_SHA256:
             raise ConfigError(f"{self.folder}: weights are not the published all-MiniLM-L6-v2. Reinstall the package")

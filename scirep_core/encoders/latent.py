@@ -2,9 +2,8 @@
 
     TF-IDF rows of the corpus (sublinear, 8,000 terms of two texts or more) -> their first singular dimensions -> length 1
 
-They stand beside a language model to show what counting alone does with altered texts: words ignore order, case and white
-space by construction; characters, three to five within words, also recognise a word that lost a letter. Source of the
-method: Deerwester et al. 1990, latent semantic analysis; scikit-learn does the work.
+Words ignore order, case and white space by construction; characters, three to five within words, also recognise a word that
+lost a letter. Source of the method: Deerwester et al. 1990, latent semantic analysis; scikit-learn does the work.
 """
 
 from __future__ import annotations

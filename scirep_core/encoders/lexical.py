@@ -8,8 +8,8 @@ Every system represents a query by the sentences of its facet and a candidate by
     fabs_cbow200        mean of 200-d CBOW vectors, L2 distance
     fabs_tfidfcbow200   IDF-weighted mean of the same vectors, L2 distance
 
-The paper trains its word vectors and (most likely) its IDF on 800,000 abstracts that are hosted apart from
-the collection and not part of this book. Ours come from the abstracts at hand, and every row says so.
+The paper trains its word vectors and (most likely) its IDF on 800,000 abstracts hosted apart from the collection. Ours come
+from the abstracts at hand, and every row says so.
 
 `bm25_scorer` and `tfidf_scorer` score words on any task that ranks (SciRepEval v2, Table 5; SciMult 4). There one index
 holds all candidates of the task. BM25:
@@ -203,10 +203,9 @@ def bm25_scorer(task: Task, texts: Mapping[str, str]) -> WordScorer:
         texts: title and abstract of every query and paper by id, as `evaluators.inputs` gives them. What has no text is
             missing, as a paper without a vector is.
 
-    Words are `tokens`: lower case, two characters or more, without English stop words. A query's text is its title and
-    abstract, repetitions counted. The index holds the candidates of the whole task, those of all of MDCR's fields
-    together. Neither SciRepEval nor MDCR's repository says what index, words or parameters their BM25 row had: this is
-    the same formula, not the same system. Raises DataError for a task whose candidates have no words.
+    A query's words (`tokens`) are those of its title and abstract, repetitions counted. The index holds the candidates of all of
+    MDCR's fields together. Neither SciRepEval nor MDCR's repository says what index, words or parameters their BM25 row had:
+    this is the same formula, not the same system. Raises DataError for a task whose candidates have no words.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 

@@ -15,10 +15,7 @@ DTYPES = ("float32", "tf32", "bfloat16", "float16")
 
 
 class Settings(NamedTuple):
-    """What a caller may set beside the model: number type, tokens kept of a text, device; None is the default.
-
-    `compiled` has torch's compiler fuse what lies between matrix products, on a GPU: it pays where encoding takes minutes.
-    """
+    """What a caller may set beside the model, as `load_encoder` says it."""
 
     dtype: str = "float32"
     max_length: int | None = None

@@ -4,9 +4,7 @@
 
 Texts are sorted by tokens and cut into batches by a budget of tokens, none of them padding; a text's vector depends on
 its neighbours only through the rounding of matrix products (below 1e-6 in float32). On a CPU the linear layers are laid
-out for oneDNN once (`prepacked.py`), on a GPU the model runs in the number type that is asked for, and
-the host cuts and packs the next texts meanwhile. Where one forward pass
-gives the vectors of all formats (`one_pass.py`), `encode_formats` returns them all.
+out for oneDNN once (`prepacked.py`), on a GPU the host cuts and packs the next texts while the device computes.
 
 Only torch, numpy, tokenizers and safetensors are needed here: no transformers.
 """
@@ -193,8 +191,7 @@ def compile_layers(model: Conditioned, **options: Any) -> Conditioned:
 def padded(model: Conditioned, ids: Tensor, seen: Tensor, route: str | None) -> Tensor:
     """Return (n, length, dim) last hidden states of (n, length) token ids; `seen` (n, length) is True for tokens."""
     way = model.conditioning
-    plain = type(way).layer is Conditioning.layer
-    if route is None and not plain:
+    if route is None and type(way).layer is not Conditioning.layer:
         raise ConfigError(f"{way.kind}: state a route: {', '.join(way.routes)}")
     number = 0 if route is None else way.route(route)
     rows = [row[keep].tolist() for row, keep in zip(ids, seen, strict=True)]
@@ -207,8 +204,6 @@ def padded(model: Conditioned, ids: Tensor, seen: Tensor, route: str | None) -> 
         states = model.hidden(batch).float().cpu()
     longest = ids.shape[1] if inputs == rows else batch.longest
     out = torch.zeros(len(rows), longest, states.shape[-1])
-    starts = batch.starts.tolist()
-    for place, i in enumerate(batch.order.tolist()):
-        where = seen[i].nonzero().flatten() if inputs == rows else torch.arange(len(inputs[i]))
-        out[i, where] = states[starts[place] : starts[place + 1]]
+    for i, own in zip(batch.order.tolist(), states.tensor_split(batch.starts[1:-1].tolist()), strict=True):
+        out[i, seen[i].nonzero().flatten() if inputs == rows else slice(len(own))] = own
     return out

@@ -82,10 +82,7 @@ class Conditioning(nn.Module):
 
 
 class Conditioned(nn.Module):
-    """A trunk and its conditioning: packed documents in, a vector each out. What is trained, saved and run.
-
-    Raises ConfigError for a shared pass with another pooling than cls.
-    """
+    """A trunk and its conditioning: packed documents in, a vector each out. ConfigError for a shared pass not by cls."""
 
     def __init__(self, trunk: Trunk, conditioning: Conditioning, pooling: str = "cls") -> None:
         super().__init__()

@@ -4,9 +4,8 @@
 
 The code is a row of its own in the word embeddings, four rows in all; everything is trained. As on the hub (scirepeval_ctrl)
 the codes of a saved model are added special tokens of its tokenizer and the last rows of its word embeddings, so plain
-transformers reads it: its text is the code, then the paper's. In memory trunk and codes are apart, so that a trunk can be
-shared and told in several ways. Read as any other model a hub's folder would give its first token without a code, which
-nobody trained; so where the four codes are among its tokens (`model_folder.has_codes`) they are used.
+transformers reads it: its text is the code, then the paper's. In memory trunk and codes are apart. Of a hub's folder the
+codes are used where all four are among its tokens (`model_folder.has_codes`).
 """
 
 from __future__ import annotations
@@ -121,10 +120,7 @@ def parted(tensors: Mapping[str, Tensor], ids: Sequence[int]) -> tuple[dict[str,
 
 
 def read_coded(folder: Path, lower: bool) -> tuple[Conditioned, Tokens]:
-    """Return the model of a folder in plain hub layout that was trained with codes, and its tokenizer without them.
-
-    `lower`: whether texts are lower-cased first. Raises ConfigError for a tokenizer that knows no codes.
-    """
+    """Return the model of a hub's folder that was trained with codes, and its tokenizer without; ConfigError where it has none."""
     tokens, names = read_tokens(folder, lower), code_names(FORMATS)
     ids = [id for name in names if (id := tokens.id(name)) is not None]
     if len(ids) < len(names):

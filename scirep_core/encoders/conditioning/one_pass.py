@@ -6,9 +6,8 @@
     s = [q k' ; q . k_f] / sqrt(d)        softmax(s) = [p ; p_f]        out = p v + p_f v_f        k, v of the document
 
 SciRepEval's control codes (section 4.1) tell the document which format it is read for, and so need a pass a format. Here
-the document is read once, neutrally, and each format's token asks it its own question. No paper of the five has it, and it
-is never called MTL CTRL. Since a document's vectors come together, a paper that has labels of several formats can take every
-loss at no extra encoding (dense labels).
+the document is read once, neutrally, and each format's token asks it its own question. No paper of the five has it. A paper
+that has labels of several formats can take every loss at no extra encoding (dense labels).
 
 A format token begins where [CLS] stands, at position 0, as [CLS]'s word vector plus a vector of its own. That vector is 0
 before training: all formats then ask what [CLS] asks.

@@ -1,7 +1,6 @@
 """What a conditioned model is made of: which parts tasks share, how many parameters there are, whose vectors an expert moves.
 
-Everything is taken from the modules that are trained, by walking them: nothing here knows which part is whose (SciMult 3.2, 3.3,
-Figure 1). No weight is made for a walk, so the size of BERT-base costs nothing.
+Everything is taken from the modules that are trained, by walking them (SciMult 3.2, 3.3, Figure 1).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     q(n) = Layer_n([x(n-1); q(n-1)]) at q's places        x(n) = the instruction encoder's state after its layer n
 
-Document tokens attend to the instruction and to the document, instruction tokens to the instruction alone. Both read their
-keys and values from the document encoder's own projections, as one pass over both under that mask would.
+Document tokens attend to the instruction and to the document, instruction tokens to the instruction alone. Both have keys and
+values by the document encoder's projections.
 
     Instruction   the instruction encoder is the trunk; everything is trained
     Prefix        the trunk is frozen, and a copy of it encodes the instructions: the copy alone is trained
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -96,9 +97,8 @@ class Instruction(Conditioning):
         routes, device = tuple(route for route, _, _ in batch.routes), str(batch.ids.device)
         if (routes, device) not in self.packed:
             with torch.inference_mode(False):  # training takes them too, which refuses what was made in inference mode
-                sentences = pack([self.told[route] for route in routes], routes, device)
-                self.packed[routes, device] = sentences
-                _ = sentences.starts  # made when first asked for, so ask here
+                self.packed[routes, device] = pack([self.told[route] for route in routes], routes, device)
+                _ = self.packed[routes, device].starts  # made when first asked for, so ask here
         return self.packed[routes, device]
 
     def encoder(self, trunk: Trunk) -> Trunk:
@@ -138,10 +138,8 @@ class Prefix(Instruction):
 
     kind = "prefix"
 
-    def __init__(
-        self, trunk: Trunk, routes: Sequence[str] = FORMATS, instructions: Mapping[str, Sequence[int]] | None = None
-    ) -> None:
-        super().__init__(trunk, routes, instructions)
+    def __init__(self, trunk: Trunk, routes: Sequence[str] = FORMATS, **options: Any) -> None:
+        super().__init__(trunk, routes, **options)
         words = sorted({token for ids in self.told for token in ids})
         self.told = [[words.index(token) for token in ids] for ids in self.told]
         self.phi = Trunk(replace(
@@ -171,9 +169,6 @@ class Prefix(Instruction):
 
 def with_instruction(model: Conditioned, tokens: Tokens, task: str, sentence: str) -> Conditioned:
     """Return a model that is told a task by another sentence; its trunk is the given one's, not a copy.
-
-    Instruction alone can be told something new: what encodes its instructions is the trunk, which embeds any text. Prefix
-    keeps vectors for the tokens and the places of its own sentences.
 
     Args:
         task: search, link or classification, or a task format that stands for one.
