@@ -1,14 +1,5 @@
 """Texts and tasks: the papers' collections, one schema per task whatever its source.
 
-    inventory.py   every task of the five papers, one row each
-    task.py        the schema of all tasks (CSFCube's faceted collection has its own, readers/csfcube.py)
-    readers/       published files, one module a family of tasks; small real samples, "sample/..."
-    manifests/     real data, verified               literature/      the embedded literature
-    perturbations/ the 32 textual neighbours         readers/neighbours.py  the neighbours' tasks
-    folder.py      a user's own task folders
-    sources.py     where files are: embedded (written on first use), real (through manifests), a folder
-    open/          the open literature: real papers of nine public sources, "open/..."
-
 `load_task` finds the data of one task and reads it. `write_embedded` writes every embedded task as files (`scirep data get
 embedded --out DIR`):
 
@@ -32,6 +23,8 @@ from scirep_core.data import folder, manifests
 from scirep_core.data.inventory import ELSEWHERE, MORE, TASKS, TRAINING, TaskSpec
 from scirep_core.data.readers import beir, csfcube, mdcr, neighbours, recommendation, s2and, scimult, scirepeval
 from scirep_core.data.readers.csfcube import FacetCollection
+from scirep_core.data.readers.samples import SAMPLES
+from scirep_core.data.readers.samples import read as published_sample
 from scirep_core.data.sources import PAPERS, check_size, ensure, generator_version, oracle_of, root_of
 from scirep_core.data.tables import Found, data_hash
 from scirep_core.data.task import Labelled, Task
@@ -56,7 +49,6 @@ READERS: dict[str, Callable[[TaskSpec, Path], Found]] = {
 def names() -> list[str]:
     """Return the names `load_task` knows."""
     from scirep_core.data.open.tasks import OPEN
-    from scirep_core.data.readers.samples import SAMPLES
 
     return [*TASKS, *SAMPLES, *OPEN, *MORE]
 
@@ -121,9 +113,7 @@ def load_task(
 
 def read_sample(name: str) -> Task:
     """Return a real sample, such as "sample/fos", as a task, its files fetched if need be. Raises ConfigError for another name."""
-    from scirep_core.data.readers import samples
-
-    spec, root, found = samples.read(name)
+    spec, root, found = published_sample(name)
     return as_task(spec, name, root, "real", found)
 
 

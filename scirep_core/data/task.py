@@ -1,20 +1,7 @@
 """The one schema of every task, whatever paper it is from and whatever source its files come from.
 
-A `Task` says what is asked (type, format, metrics) and holds the judgements in a payload of its type:
-
-    type                    payload              papers and sections that define it
-    classification          Labelled             SciRepEval A.3 (multi-label: FoS)
-    regression              Labelled             SciRepEval A.4
-    proximity               Judged               SciRepEval A.2, SciDocs, MDCR (groups), SciMult 4.4 (recommendation)
-    adhoc_search            Judged, text_query   SciRepEval A.1; only judged candidates are ranked
-    retrieval               Pooled               SciMult 4.3 and 4.5, BEIR sets; the whole pool is ranked
-    label_ranking           LabelSpace           SciMult 4.2, fine and coarse
-    reviewer_matching       Reviewers            SciRepEval A.2
-    author_disambiguation   Signatures           S2AND
-    alternative_self        Collection           textual neighbours, section 4
-    triplets                Triples              training data: citation triplets, SciMult's pairs
-
-A payload owns all that differs from type to type:
+A `Task` says what is asked (type, format, metrics) and holds the judgements in a payload of its type (`task_json.TYPES`), which
+owns all that differs from type to type:
 
     ids()                  ids by what they are for, see `Ids`
     counts()               sizes, under the names of the inventory's `expect`
@@ -73,7 +60,7 @@ class Ids(NamedTuple):
 
 @dataclass(frozen=True)
 class Labelled:
-    """Splits of labelled papers: always `train` and `test`, sometimes `validation`."""
+    """Splits of labelled papers, always `train` and `test`, sometimes `validation` (SciRepEval A.3, A.4; multi-label: FoS)."""
 
     splits: Mapping[str, tuple[Example, ...]]
     multi_label: bool = False
@@ -132,7 +119,10 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Judged:
-    """Rows in file order: the order decides which of two equal pairs counts under `paper`."""
+    """Judged candidates, which alone are ranked (SciRepEval A.1, A.2; SciDocs; MDCR's groups; SciMult 4.4).
+
+    Rows are in file order: it decides which of two equal pairs counts under `paper`.
+    """
 
     rows: tuple[Qrel, ...]
     text_query: bool = False
@@ -159,7 +149,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Pooled:
-    """Queries with graded relevant papers, to be found in one pool."""
+    """Queries with graded relevant papers, to be found in one pool, all of which is ranked (SciMult 4.3, 4.5; BEIR)."""
 
     relevant: Mapping[str, Mapping[str, int]]
     pool: tuple[str, ...]
@@ -251,7 +241,7 @@ class LabelSpace:
 
 @dataclass(frozen=True)
 class Reviewers:
-    """Submissions against reviewers, hard (expertise 3) and soft (2 or 3) judgements, each reviewer's papers."""
+    """Submissions against reviewers, hard (expertise 3) and soft (2 or 3) judgements, each one's papers (SciRepEval A.2)."""
 
     hard: tuple[Qrel, ...]
     soft: tuple[Qrel, ...]
@@ -290,7 +280,7 @@ class Reviewers:
 
 @dataclass(frozen=True)
 class Signatures:
-    """Author mentions with their true clusters, and what is known of their papers, by paper; empty where nothing is."""
+    """Author mentions with their true clusters, and what is known of their papers, by paper; empty where nothing is (S2AND)."""
 
     rows: tuple[Signature, ...]
     bylines: Mapping[str, Byline] = field(default_factory=dict)
@@ -322,7 +312,7 @@ class Signatures:
 
 @dataclass(frozen=True)
 class Collection:
-    """A plain collection of papers, asked for by their own titles."""
+    """A plain collection of papers, asked for by their own titles (textual neighbours 4)."""
 
     paper_ids: tuple[str, ...]
 

@@ -17,9 +17,6 @@
 
 `sha256: null, bytes: null` says that nobody here has ever had the file; it is allowed only under `verified: no`, since
 whoever read a file could have hashed it. Nobody's silence is taken for a claim: without `verified` it is `no`.
-
-Not pydantic, as for the settings of a training: both are read on machines that have torch and little else, and to tell its
-faults with file, line and nearest key took 48 more lines than this.
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""Converters of the open literature's sources, each from raw public files to compact ones; the ACL Anthology's is in acl.py.
-
-pubmedqa, biomimicry, scifact_corpus     biomedicine
-arxiv_cs, reviewer_match                 computer science: arXiv's categories, reviewers' ratings of their own expertise
-classic_ir                               CACM, CISI and Cranfield
-synergy_openalex                         SYNERGY: the works that nine systematic reviews screened, as OpenAlex described them
-vis                                      IEEE VIS and its journals by vispubdata, EuroVis and CHI by VisPubs
-"""
+"""Converters of the open literature's sources, each from raw public files to compact ones; the ACL Anthology's is in acl.py."""
 
 from __future__ import annotations
 
@@ -243,7 +236,8 @@ _HEADING = re.compile(r"^(abstract|summary)[:.]?\s+", re.IGNORECASE)
 
 
 def synergy_openalex(raw: Path, numbers: Sequence[int] = ()) -> Files:
-    """Works with an English abstract of 150 characters or more, once a title: the one of the smallest number stays."""
+    """The works that nine systematic reviews screened, as OpenAlex described them, with an English abstract of 150 characters or
+    more, once a title: the one of the smallest number stays."""
     folder = raw / "asreview/synergy-dataset"
     reviews: dict[str, list[str]] = {}
     works: dict[int, dict[str, Any]] = {}
@@ -340,7 +334,8 @@ _CONFERENCES = {"infovis": "InfoVis", "vis": "Vis", "vast": "VAST", "scivis": "S
 
 
 def vis(raw: Path, numbers: Sequence[int] = ()) -> Files:
-    """Papers with an English abstract of 100 characters or more, once a title; references as Crossref registers them, by DOI."""
+    """IEEE VIS and its journals by vispubdata, EuroVis and CHI by VisPubs: papers with an English abstract of 100 characters or
+    more, once a title; references as Crossref registers them, by DOI."""
     folder = raw / "pisenberg/vispubdata/vispubdata-update"
     cited = {
         row["DOI"].lower(): row

@@ -1,13 +1,7 @@
 """The out-of-train tasks of the open literature, from collections that train nothing, or from test parts alone.
 
-    classification   biomimicry (SciRepEval's own), drsm, acl_tracks, vis_conference, pubmedqa
-    regression       review_score (ICLR), vis_downloads: ln(1 + full-text views)
-    proximity        csfcube (a group a facet), reviewer_match, cacm_links, s2and (papers of the same author), specter,
-                     synergy_reviews (citations; the negatives are of the query's own systematic review)
-    search           scifact, cranfield, reviews, phrases, clicks
-
-Beside the suite stand the other papers' questions on the same papers: four collections for textual neighbours, link prediction
-and labels for SciMult.
+Beside the suite (`tasks.ROWS`) stand the other papers' questions on the same papers: four collections for textual neighbours, link
+prediction and labels for SciMult.
 
 A collection without a split of its own has one by hash: what is not test (`corpora.part_of`) fits the probe.
 """

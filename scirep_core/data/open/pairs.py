@@ -1,11 +1,5 @@
 """Pairs of papers of the open literature that belong together, and the negatives beside them.
 
-    cite           a paper and one it cites
-    same_author    papers of one author name; of names with 60 papers or fewer in the corpus, two or more of them in the part
-    coupling       papers that share five references or more (bibliographic coupling)
-    search         a query and what is relevant to it: a keyword phrase of two words or more and the papers that bear it (VIS),
-                   a question and what was judged relevant (CACM, CISI)
-
 All that is drawn is drawn by the name of the task and the id of the query, so another query makes no difference.
 """
 
@@ -29,7 +23,7 @@ LINKED = {"acl": "acl_graph", "vis": "vis", "synergy": "synergy_openalex"}
 MOST_PAPERS = 60
 """Papers of an author name in the whole corpus, at most: of more, the name is likely that of several people."""
 SHARED = 5
-"""References two coupled papers share, at least."""
+"""References two coupled papers share, at least (bibliographic coupling)."""
 POSITIVES, NEGATIVES = 5, 25
 """Relevant papers of a query that ranks, at most, and random others beside them, as in SciDocs."""
 TRIPLETS = 5

@@ -1,17 +1,9 @@
 """The small real samples as tasks: what can be scored on real text without a large download.
 
-    sample/fos  sample/mesh_descriptors  sample/same_author  sample/search  sample/cite_prediction
-        SciRepEval's own training samples (Singh et al. 2023; its repository, training/sample_data)
-    sample/drsm                          DRSM's expert labels, of which SciRepEval's DRSM task was made
-    sample/peer_review_score  sample/cite_count  sample/pub_year
-        ICLR submissions with review scores, machine learning papers with years and citation counts: the targets of
-        SciRepEval's regression tasks (A.4), on other papers
-    sample/acl_anth  sample/iclr         short-query retrieval (Singh and Singh 2022, Table 2), in part
-    sample/scifact                       claim search (SciMult section 4.4) over the abstracts at hand
-    sample/s2and                         the test block of S2AND's repository
-
-None is a published task: a number on a sample compares with no table. Where the source has no split there is one of
-our own, the same on every machine and for every order of the file:
+SciRepEval's own training samples (Singh et al. 2023; training/sample_data), the expert labels of which its DRSM was made, the
+targets of its regression (A.4) on other papers, and parts of collections: `SAMPLES` says which is which. None is a published
+task: a number on a sample compares with no table. Where the source has no split there is one of our own, the same on every
+machine and for every order of the file:
 
     a paper trains if the first 8 hexadecimal digits of SHA-256("<task>\\n<paper id>"), as a number modulo 10, are < 6
 
