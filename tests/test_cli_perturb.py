@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import sys
 from types import SimpleNamespace
 
 import pytest
 from small_files import jsonl
+from test_perturbations import reference
 
 from scirep_core.data.perturbations import MORE, PERTURBATIONS
 
@@ -103,15 +103,9 @@ def test_the_codes_can_be_listed(scirep):
     assert {row["category"] for row in rows} == {known.category for known in PERTURBATIONS.values()}
 
 
-@pytest.mark.slow
-def test_all_32_codes_of_real_abstracts_with_nltk(run):
-    from scirep_core import load_task
-
-    if not os.environ.get("NLTK_DATA") or not os.environ.get("SCIREP_DATA_MIRROR"):
-        pytest.skip("NLTK's data or the real sample are not at hand: set NLTK_DATA and SCIREP_DATA_MIRROR")
-    papers = [paper for paper in load_task("sample/acl_anth", "real").papers.values() if len(paper.abstract) > 200][
-        :200
-    ]
-    lines = [json.dumps({name: getattr(paper, name) for name in ("paper_id", "title", "abstract")}) for paper in papers]
-    code, rows, _ = run("--code", "all", "--tools", "nltk", given="\n".join(lines))
-    assert code == 0 and len(rows) == 32 * len(papers) == 6_400
+def test_all_32_codes_with_nltk(run):
+    reference()
+    code, rows, err = run("--code", "all", "--tools", "nltk")
+    assert code == 0 and len(rows) == 32 * len(LINES) and "fallback" not in err
+    applied = {row["code"] for row in rows if row["applies"] and row["paper_id"] == "a"}
+    assert {"T_ADelNN", "T_ARepADJ", "TDelADJ_A"} <= applied
