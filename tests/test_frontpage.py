@@ -75,6 +75,7 @@ def test_the_number_taken_apart_is_the_published_the_recorded_and_the_live_one(t
     ):
         assert re.search(rf"{line}\s", text), line
     assert find(OURS.id)[0].text().splitlines()[1] in text  # what scirep explain prints
+    assert not re.search(r"\n\s*\n", made), "an empty line would end it in Markdown"
     (title,) = re.findall(r"<title[^>]*>([^<]*)", made)
     assert "live 33.2 on simulated data, floor 12.5, ceiling 91.0" in title
 

@@ -305,6 +305,6 @@ def _drawn(printed: float, ours: Result, live: Result | None, floor: Result | No
             axes.vlines(end.value, 1.6, 2.4, color=report.FLOOR, linestyle=style, linewidth=1)
             axes.text(end.value + 1, 1.75, name, va="top")
         axes.set_xlim(0, 100)
-        return report.svg(figure, "anatomy", alt)
+        return " ".join(report.svg(figure, "anatomy", alt).split())  # in Markdown an empty line would end it
 
     return draw()
