@@ -69,7 +69,8 @@ def view() -> dict[str, Any]:
 @pytest.fixture
 def live(view) -> PerturbationExplorer:
     """An explorer that is answered by a kernel."""
-    return PerturbationExplorer(view, exploring.Answering(SUBJECT, exploring.spaces(SUBJECT, ENCODERS)))
+    spaces = [exploring.Space(encoder, SUBJECT.whole(encoder)) for encoder in ENCODERS]
+    return PerturbationExplorer(view, exploring.Answering(SUBJECT, spaces))
 
 
 def changed(code: str, paper: str) -> Any:

@@ -97,11 +97,6 @@ class Space:
         return [(i, int(x), int(y)) for i, (x, y) in zip(sorted(chosen), spots, strict=True)]
 
 
-def spaces(subject: Subject, found: Sequence[Encoder]) -> list[Space]:
-    """Return the collection under each encoder."""
-    return [Space(encoder, subject.whole(encoder)) for encoder in found]
-
-
 def chosen(subject: Subject) -> list[str]:
     """Return the papers offered: altered ones that have an abstract, evenly over the collection."""
     able = [key for key in subject.chosen if subject.task.papers[key].abstract.strip()] or subject.chosen
@@ -216,7 +211,7 @@ def plain(widget: PerturbationExplorer | None) -> str:
 
 def explorer(chapter: Chapter, subject: Subject, found: Sequence[Encoder]) -> PerturbationExplorer:
     """Return the explorer over some papers of a collection, answering typed texts where a kernel runs."""
-    looked = spaces(subject, found)
+    looked = [Space(encoder, subject.whole(encoder)) for encoder in found]
     papers = [shown(subject, key, looked) for key in chosen(subject)]
     near = near_of(papers, len(looked))
     maps = [

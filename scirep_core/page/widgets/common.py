@@ -159,24 +159,27 @@ def clip(text: str, most: int) -> str:
 # ---- the selection --------------------------------------------------------------------------------------------------
 
 
-def complete(start: Mapping[str, Any], before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `wanted` over `before` over `start`. Raises ConfigError for a key that `start` does not have."""
+def complete(
+    start: Mapping[str, Any], before: Mapping[str, Any], wanted: Mapping[str, Any],
+    known: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return `wanted` over `before` over `start`.
+
+    Raises ConfigError for a key that `start` does not have, and for a value that is not among those `known` of its key.
+    """
     for key in wanted:
         if key not in start:
             raise ConfigError(f"selection: unknown key {key!r}; {nearest(str(key), start)}")
-    return {**start, **before, **wanted}
+    new = {**start, **before, **wanted}
+    for key, valid in (known or {}).items():
+        check_choice(key, new[key], valid)
+    return new
 
 
 def check_choice(key: str, value: Any, valid: Collection[str]) -> None:
     """Raise ConfigError, with the nearest valid one, for a value that is not there to choose."""
     if not isinstance(value, str) or value not in valid:
         raise ConfigError(f"selection: {key} {value!r}; {nearest(str(value), valid)}")
-
-
-def check_choices(selection: Mapping[str, Any], known: Mapping[str, Collection[str]]) -> None:
-    """Raise ConfigError for the first key whose value is not there to choose."""
-    for key, valid in known.items():
-        check_choice(key, selection[key], valid)
 
 
 # ---- the plain twin -------------------------------------------------------------------------------------------------

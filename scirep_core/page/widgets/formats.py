@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scirep_core.kit.errors import ConfigError
-from scirep_core.page.widgets.common import Explorer, View, check_choices, check_names, clip, complete, table, within
+from scirep_core.page.widgets.common import Explorer, View, check_names, clip, complete, table, within
 
 CAP = 900_000
 TEXT, HEADING = 340, 200
@@ -89,8 +89,7 @@ class FormatExplorer(Explorer, prefix="sfx", scripts=("command.js", "formats.js"
         view = self._view
         papers, models = [row[0] for row in view["papers"]], {model["key"]: model for model in view["models"]}
         start = {"paper": "", "colour": view["colours"][0], "model": view["models"][0]["key"]}
-        new = complete(start, before, wanted)
-        check_choices(new, {"colour": view["colours"], "model": models})
+        new = complete(start, before, wanted, {"colour": view["colours"], "model": models})
         if new["paper"] == "":
             order = models[new["model"]]["order"]
             new["paper"] = view["papers"][order[len(order) // 2]][0]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.perturbations import PERTURBATIONS
 from scirep_core.kit.formats import Format
-from scirep_core.page.widgets.common import Explorer, View, check_choices, check_names, clip, complete, table, within
+from scirep_core.page.widgets.common import Explorer, View, check_names, clip, complete, table, within
 from scirep_core.page.widgets.formats import NAMES
 from scirep_core.page.widgets.own_encoder import STEPS
 
@@ -82,9 +82,7 @@ class OwnPaperExplorer(Explorer, prefix="opx", scripts=("own_encoder.js", "own_p
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         known = {"example": [example[0] for example in self._view["examples"]], "code": [AS_TYPED, *CODES]}
-        new = complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted)
-        check_choices(new, known)
-        return new
+        return complete({"example": known["example"][0], "code": AS_TYPED}, before, wanted, known)
 
     def static_fallback(self) -> str:
         """Return how the examples are read as HTML tables that need no script."""
@@ -148,16 +146,14 @@ def own_paper_data(
                       "about": heads.about_field},
             "year": {"weight": np.round(heads.year[0], 5).tolist(), "bias": round(heads.year[1], 5), "about": heads.about_year},
         },
-        "codes": [[code, _says(code), PERTURBATIONS[code].random] for code in CODES],
+        "codes": [
+            [code, own.abstract if own.title == "kept" else f"{own.title}, in both fields", own.random]
+            for code in CODES for own in [PERTURBATIONS[code]]
+        ],
         "examples": [list(example) for example in examples],
         "read": {key: {form: list(places) for form, places in of.items()} for key, of in read.items()},
     }  # fmt: skip
     return within(CAP, view, "own-paper explorer", f"show fewer papers (now {len(papers):,})")
-
-
-def _says(code: str) -> str:
-    own = PERTURBATIONS[code]
-    return own.abstract if own.title == "kept" else f"{own.title}, in both fields"
 
 
 def _entry(view: View, place: int) -> str:

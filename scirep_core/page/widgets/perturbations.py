@@ -31,7 +31,7 @@ from scirep_core.data.perturbations.changes import Text
 from scirep_core.kit.errors import ConfigError, ScirepError
 from scirep_core.kit.records import Paper
 from scirep_core.page.widgets import common
-from scirep_core.page.widgets.common import Explorer, View, check_choices, check_names, clip, complete, table, within
+from scirep_core.page.widgets.common import Explorer, View, check_names, clip, complete, table, within
 
 CAP = 400_000
 HEADING = 120
@@ -72,9 +72,7 @@ class PerturbationExplorer(Explorer, prefix="spx", scripts=("perturbations.js",)
 
     def _resolve(self, before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
         known = {"paper": [paper["id"] for paper in self._view["papers"]] + [OWN] * self._own, "code": list(CODES)}
-        new = complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted)
-        check_choices(new, known)
-        return new
+        return complete({"paper": known["paper"][0], "code": "T_ADelNN"}, before, wanted, known)
 
     @traitlets.observe("asked")
     def _answer(self, change: Any) -> None:

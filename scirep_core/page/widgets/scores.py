@@ -27,7 +27,7 @@ from scirep_core.page.blocks import spoken, value_of
 from scirep_core.page.names import metric_in_words
 from scirep_core.page.rows import PRINTED, Cells, Exhibit
 from scirep_core.page.widgets import common
-from scirep_core.page.widgets.common import Explorer, View, check_choices, check_distinct, complete, keyed, table
+from scirep_core.page.widgets.common import Explorer, View, check_distinct, complete, keyed, table
 from scirep_core.results import Result
 from scirep_core.results.differences import difference_of, versus
 
@@ -60,9 +60,9 @@ class ScoreExplorer(Explorer, prefix="sco", scripts=("scores.js",)):
         systems, runs = [name for name, _ in view["systems"]], [key for key, _, _ in view["runs"]]
         first, second, protocol = view["opens"][runs[0]]
         start = {"first": first, "second": second, "run": runs[0], "protocol": protocol, "order": "task"}
-        new = complete(start, before, wanted)
         orders = (*ORDERS, *(f"-{name}" for name in ORDERS))
-        check_choices(new, {"first": systems, "second": systems, "run": runs, "order": orders, "protocol": PROTOCOLS})
+        known = {"first": systems, "second": systems, "run": runs, "order": orders, "protocol": PROTOCOLS}
+        new = complete(start, before, wanted, known)
         there = {row["protocol"] for row in view["rows"] if row["run"] == new["run"]}
         if new["protocol"] not in there:
             new["protocol"] = next(name for name in PROTOCOLS if name in there)

@@ -283,10 +283,6 @@ def _blocks(task: Task, data: schema.Signatures, wanted: int, rng: random.Random
     return found
 
 
-def _selves(task: Task, data: schema.Collection, wanted: int, rng: random.Random) -> list[View]:
-    return [{"kind": "self", "paper": Ref(key)} for key in _some(data.paper_ids, wanted, rng)]
-
-
 def _triples(task: Task, data: schema.Triples, wanted: int, rng: random.Random) -> list[View]:
     reservoir: list[tuple[str, schema.Triple]] = []
     seen = 0
@@ -306,7 +302,8 @@ def _triples(task: Task, data: schema.Triples, wanted: int, rng: random.Random) 
 
 _EXAMPLES: dict[type, Callable[..., list[View]]] = {
     schema.Labelled: _labelled, schema.Judged: _judged, schema.Pooled: _pooled, schema.LabelSpace: _label_space,
-    schema.Reviewers: _reviewers, schema.Signatures: _blocks, schema.Collection: _selves, schema.Triples: _triples,
+    schema.Reviewers: _reviewers, schema.Signatures: _blocks, schema.Triples: _triples,
+    schema.Collection: lambda task, data, *how: [{"kind": "self", "paper": Ref(key)} for key in _some(data.paper_ids, *how)],
 }  # fmt: skip
 
 

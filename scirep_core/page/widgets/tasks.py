@@ -28,7 +28,7 @@ from scirep_core.kit.errors import ConfigError, nearest
 from scirep_core.kit.records import read_csv
 from scirep_core.page.names import PAPERS
 from scirep_core.page.widgets import common
-from scirep_core.page.widgets.common import Explorer, Places, View, check_choice, check_names, clip, complete, table
+from scirep_core.page.widgets.common import Explorer, Places, View, check_names, clip, complete, table
 from scirep_core.page.widgets.task_examples import MAIN, SIDE, Ref, charts, examples, spec_of
 from scirep_core.results import published
 
@@ -72,8 +72,7 @@ class TaskExplorer(Explorer, prefix="stx", scripts=("tasks.js",)):
         """A new task starts at its first example."""
         rows = {row["key"]: row for row in self._view["tasks"]}
         start = {"task": self._view["tasks"][0]["key"], "example": 0}
-        new = complete(start, before, wanted)
-        check_choice("task", new["task"], rows)
+        new = complete(start, before, wanted, {"task": rows})
         if new["task"] != {**start, **before}["task"] and "example" not in wanted:
             new["example"] = 0
         has, example = len(rows[new["task"]]["examples"]), new["example"]
