@@ -14,6 +14,7 @@ from small_scimult import made, searched
 
 from scirep_core.bench.studies.outcome import line
 from scirep_core.bench.suites import SPECS, SUITES
+from scirep_core.data.literature.emit.planted import PLANTED
 from scirep_core.page import study
 from scirep_core.page.chapter import Chapter
 from scirep_core.page.papers import literature, scimult
@@ -261,3 +262,9 @@ def test_a_part_that_some_draws_leave_out_is_no_error(tmp_path, monkeypatch):
     rows = literature.measure(chapter, 300, 0, [AUTHORS])
     assert {row.encoder: row.value for row in rows} == {"random": 92.0, "tfidf": 90.0, "minilm": 90.0, "oracle": 90.0}
     assert [row.split for row in rows] == ["test"] * 4
+
+
+def test_what_is_exact_says_on_which_metric():
+    assert literature._errs(AUTHORS).startswith("no: the oracle reaches 100, or nearly, on b3_f1_vectors")
+    assert literature._errs(TASK) == "no: the oracle reaches 100"
+    assert literature._errs("scirepeval/relish") == PLANTED["scirepeval/relish"].errs

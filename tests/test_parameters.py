@@ -98,7 +98,7 @@ def test_text_is_coerced_by_the_declared_type_and_the_set_is_complete(tmp_path):
     ("folds", 3, "expected str, found int"),
     ("data", "rael", "Valid: embedded, real, or the path of an existing folder"), ("data", "", "existing folder"),
     ("query", "123", "facet of background, method, result"), ("query", "12 3_method", "<paper id>_<facet>"),
-    ("query", "_method", "<paper id>_<facet>"), ("encoders", "a,,b", "a name is not empty"),
+    ("query", "_method", "<paper id>_<facet>"), *(("encoders", text, "a name is not empty") for text in ("a,,b", "")),
     ("encoders", "a,a", "parameter encoders = 'a': named twice"), ("encoders", "a\nb", "control characters"),
     ("tags", 3, "expected names separated by commas"), ("tags", "[1]", "expected names separated by commas"),
     ("data", "\udcff", "not valid Unicode"),

@@ -286,3 +286,9 @@ def test_a_collection_without_such_phrases_has_the_strings_of_the_introduction()
 
 def test_a_drawing_is_the_same_again():
     assert np.array_equal(*(separation.tsne(drawn(40), 3) for _ in range(2)))
+
+
+def test_a_rank_that_l2_changed_would_be_seen(monkeypatch):
+    monkeypatch.setattr(self_retrieval, "unit", lambda m: np.asarray(m) - 0.5)  # no normalisation at all
+    rows = self_retrieval.normalised(noisy())
+    assert by(rows)[self_retrieval.CHANGED, ONE].value > 0

@@ -58,11 +58,8 @@ def test_every_command_of_the_workflow_exists() -> None:
     assert any(line.startswith(".venv/bin/scirep check build/html") for line in lines)
 
 
-def test_every_command_of_the_checklist_exists() -> None:
+def test_every_file_that_the_checklist_names_exists() -> None:
     text = (ROOT / "RELEASING.md").read_text(encoding="utf-8")
-    lines = list(re.findall(r"`((?:make|scirep) [^`]+)`", text))
-    assert len(lines) >= 8
-    assert {line: told for line in lines if (told := fault(line.partition(" && ")[0]))} == {}
     for named in re.findall(r"`([\w/.]+\.(?:py|md|toml|cff|json|csv|yml))`", text):
         assert (ROOT / named).is_file(), named
     assert "PIP_EXTRA_INDEX_URL" in text
@@ -71,6 +68,7 @@ def test_every_command_of_the_checklist_exists() -> None:
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "RELEASING.md",
     *sorted((ROOT / "book").glob("[!_]*/*.md")),
     *(ROOT / "book").glob("*.md"),
 ]
