@@ -20,7 +20,7 @@ WAYS = ("MTL CLS", "MTL CTRL", "PALs", "Adapters", "Fusion", "one pass")
 
 @pytest.mark.parametrize("name", WAYS)
 def test_layers_that_are_not_counted_one_by_one_cost_what_they_would(name: str):
-    assert cost(name, SMALL, 20) == counted(name, SMALL, 20, {})
+    assert cost(name, SMALL, 20) == counted(name, SMALL, 20)
 
 
 def test_one_vector_takes_the_operations_of_the_formula_training_three_times_as_many_and_formats_are_passes():

@@ -213,7 +213,7 @@ def test_a_cap_takes_the_first_pairs_and_validation_has_its_own_file(root, token
 
 
 @pytest.mark.parametrize(("names", "more", "error", "said"), [
-    (["scimult/pretrain_citations"], {}, ConfigError, "no source.*scimult/pretrain_citation"),
+    (["scimult/pretrain_citations"], {}, ConfigError, "unknown source.*scimult/pretrain_citation"),
     ([], {}, ConfigError, "name a source"), (NAMES, {"split": "test"}, ConfigError, "unknown split 'test'"),
     (["scimult/pretrain_coarse"], {}, DataError, "coarse_train.json"),
 ])  # fmt: skip

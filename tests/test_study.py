@@ -66,7 +66,7 @@ def test_a_source_is_one_row_and_real_papers_are_recorded_together():
     assert files["open"] != files["real"]
     assert study.results_file("samples") == study.results_file("samples", "samples")
     for call in (lambda: Budget("opne"), lambda: on_source(STUDIES["main"], "opne")):
-        with pytest.raises(ConfigError, match="source 'opne': did you mean 'open'"):
+        with pytest.raises(ConfigError, match="source 'opne'; did you mean 'open'"):
             call()
     of = on_source(STUDIES["main"], "open")
     assert (of.tasks, of.bases, of.budget) == ("open", ("minilm",), "open")
@@ -462,13 +462,18 @@ def test_studies_are_listed_and_what_is_recorded_is_shown_with_its_verdicts(tmp_
     assert [one["study"] for one in json.loads(scirep("study", "list", "--json")[1])] == list(STUDIES)
     path = tmp_path / "main.jsonl"
     sound = averaged("MTL CLS", 10.0, 10.4, protocol="sound")
-    outcome.write_rows(path, [*averaged("Base", 50.0), *averaged("MTL CLS", 52.0, 52.2), *sound])
+    names = ("MTL CTRL", "MTL CTRL, one task after another")
+    others = [row for name in names for row in averaged(name, 50.0)]
+    outcome.write_rows(path, [*averaged("Base", 50.0), *averaged("MTL CLS", 52.0, 52.2), *others, *sound])
     curves = [one for seed in (0, 1) for one in curve(f"MTL CLS, seed {seed}", (1.0,))]
     outcome.write_curves(study.curves_file(path), curves)
     shown = scirep("study", "main", "--show", "--out", path, "--source", "open")[1]
     assert shown.count("MTL CLS") >= 3 and "52.10 (0.14)" in shown and "10.20 (0.28)" in shown
     assert "+2.10" in shown and "+0.83 to +3.37" in shown
     assert MEANT["main"][0] in shown
-    words = ("--variants", "Base,MTL CTRL, one task after another", "--json")  # a comma may be part of a name
+    words = ("--variants", f"Base,{names[1]}", "--json")  # a comma may be part of a name
     shown = json.loads(scirep("study", "main", "--show", "--out", path, *words)[1])
-    assert {(one["kind"], one["parameters"]["variant"]) for one in shown} == {("recorded", "Base")}
+    assert {(one["kind"], one["parameters"]["variant"]) for one in shown} == {
+        ("recorded", "Base"),
+        ("recorded", names[1]),
+    }

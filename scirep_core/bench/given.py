@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,19 +91,19 @@ class Given:
         """Do nothing: the vectors are there."""
 
 
-def given(vectors: Vectors | Sequence[Any] | Path, name: str = "") -> Given:
+def given(vectors: Vectors | Sequence[Any] | Path) -> Given:
     """Return vectors as a system: a mapping id -> vector, (ids, array), a file, or a folder (see this file's first lines)."""
     if not isinstance(vectors, Path):
-        table = as_mapping(vectors, name or "vectors")
-        return Given(name or "vectors", lambda task, protocol: table)
+        table = as_mapping(vectors)
+        return Given("vectors", lambda task, protocol: table)
     path = vectors.expanduser()
     if path.is_dir() and not is_vector_folder(path):
         if not any(file.suffix in SUFFIXES for file in path.iterdir()):
             reason = f"no {', '.join(SUFFIXES)} in this folder"
             raise DataError(path, None, reason, "Give one file a task, or one a format")
-        return Given(name or path.resolve().name, functools.partial(_of_folder, path))
+        return Given(path.resolve().name, functools.partial(_of_folder, path))
     whole = read_vectors(path)
-    return Given(name or path.stem, lambda task, protocol: whole)
+    return Given(path.stem, lambda task, protocol: whole)
 
 
 def of_model(thing: Any, name: str = "", recipe: Recipe | None = None) -> Given:
@@ -151,6 +151,10 @@ def _read(path: Path) -> Vectors:
     return _read_once(path, path.stat().st_mtime_ns)
 
 
+FIRST = 3
+"""Ids that a message names."""
+
+
 class Coverage(NamedTuple):
     """How many of the ids a task needs have a vector, and the first that have none."""
 
@@ -165,7 +169,7 @@ def needed(task: Task | FacetCollection) -> list[str]:
     return list(dict.fromkeys(task.payload.ids().needed if isinstance(task, Task) else task.papers))
 
 
-def coverage(task: Task | FacetCollection, vectors: Vectors, first: int = 3) -> Coverage:
+def coverage(task: Task | FacetCollection, vectors: Vectors) -> Coverage:
     """Return the coverage of a task by vectors; of author disambiguation mentions may have vectors instead of papers."""
     wanted = needed(task)
     payload = task.payload if isinstance(task, Task) else None
@@ -173,15 +177,15 @@ def coverage(task: Task | FacetCollection, vectors: Vectors, first: int = 3) -> 
         mentions = [row.signature_id for row in payload.rows]
         wanted = mentions if all(key in vectors for key in mentions) else wanted
     missing = [key for key in wanted if key not in vectors]
-    return Coverage(task.name, len(wanted) - len(missing), len(wanted), tuple(missing[:first]))
+    return Coverage(task.name, len(wanted) - len(missing), len(wanted), tuple(missing[:FIRST]))
 
 
-def strangers(task: Task | FacetCollection, vectors: Vectors, first: int = 3) -> str:
+def strangers(task: Task | FacetCollection, vectors: Vectors) -> str:
     """Return what to say where no id a task needs has a vector: some ids of both."""
     wanted = needed(task)
     if not vectors:
         return f"no vectors for {task.name}, which needs {len(wanted)}"
-    yours, theirs = (", ".join(list(ids)[:first]) + (", ..." if len(ids) > first else "") for ids in (vectors, wanted))
+    yours, theirs = (", ".join(list(ids)[:FIRST]) + (", ..." if len(ids) > FIRST else "") for ids in (vectors, wanted))
     there = f"none of the {len(wanted)} ids that {task.name} needs ({task.source} data) is there"
     return f"{there}: yours are {yours}; needed are {theirs}"
 
@@ -223,8 +227,8 @@ def as_mapping(vectors: Any, name: str = "vectors") -> dict[str, NDArray[np.floa
     return table
 
 
-def doubts(table: Vectors, many: float = 0.1) -> str:
-    """Return what makes a score of such vectors worth little: all are equal, or `many` are zero; else nothing."""
+def doubts(table: Vectors) -> str:
+    """Return what makes a score of such vectors worth little: all are equal, or one in ten is zero; else nothing."""
     rows = list(table.values())
     if len(rows) < 2:
         return ""
@@ -234,13 +238,13 @@ def doubts(table: Vectors, many: float = 0.1) -> str:
         equal = equal and bool((part == rows[0]).all())
     if equal:
         return f"all {len(rows)} vectors are equal: whatever is scored here is the order of ties"
-    return f"{zero} of {len(rows)} vectors are zero" if zero >= many * len(rows) else ""
+    return f"{zero} of {len(rows)} vectors are zero" if zero >= 0.1 * len(rows) else ""
 
 
-def _blocks(rows: Sequence[NDArray[Any]], size: int = 4096) -> Iterator[tuple[int, NDArray[Any]]]:
+def _blocks(rows: Sequence[NDArray[Any]]) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield the number of a block's first row, and the block: a call for each of 300,000 rows takes seconds."""
-    for start in range(0, len(rows), size):
-        yield start, np.stack(rows[start : start + size])
+    for start in range(0, len(rows), 4096):
+        yield start, np.stack(rows[start : start + 4096])
 
 
 def _refuse_bad(table: Vectors, name: str) -> None:
@@ -343,21 +347,13 @@ def as_model(thing: Any, recipe: Recipe | None = None) -> Model:
         shown = f"{type(thing).__name__} {' '.join(repr(thing).split()):.40}"
         shown = f"the class {thing.__name__}" if isinstance(thing, type) else shown
         raise ConfigError(f"{shown} cannot be scored. Give {TAKEN}")
+    both: list[Any] = [getattr(thing, name, None) for name in ("encode_query", "encode_document")]
+    names, own = (getattr(thing, key, None) for key in ("name", "__name__")), getattr(thing, "recipe", None)
+    name = next((name for name in names if isinstance(name, str) and name), type(thing).__name__).strip("<>")
+    recipe = recipe or (own if isinstance(own, Recipe) else SENTENCES)
     if not callable(paper):
-        return Model(_name(thing), recipe or _recipe(thing), thing, thing, thing)
-    both = [getattr(thing, name, None) for name in ("encode_query", "encode_document")]
-    query, found = both if all(map(callable, both)) else (paper, paper)
-    return Model(_name(thing), recipe or _recipe(thing), paper, cast(Vectorise, query), cast(Vectorise, found))
-
-
-def _name(thing: Any) -> str:
-    own = (getattr(thing, key, None) for key in ("name", "__name__"))
-    return next((name for name in own if isinstance(name, str) and name), type(thing).__name__).strip("<>")
-
-
-def _recipe(thing: Any) -> Recipe:
-    own = getattr(thing, "recipe", None)
-    return own if isinstance(own, Recipe) else SENTENCES
+        return Model(name, recipe, thing, thing, thing)
+    return Model(name, recipe, paper, *(both if all(map(callable, both)) else (paper, paper)))
 
 
 def by_callable(task: Task | FacetCollection, model: Model, protocol: str = "paper") -> Vectors:

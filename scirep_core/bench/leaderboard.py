@@ -208,19 +208,19 @@ def _published(printed: Printed, pages: Mapping[str, str]) -> Row:
     )  # fmt: skip
 
 
-def scores() -> tuple[list[Printed], dict[str, int]]:
+def scores() -> tuple[list[Printed], Counter[str]]:
     """Return every printed score, and how many printed numbers are none, by what they are.
 
     The same score of the same system printed a second time is left out; where two tables print two values, both stay.
     """
     rows: dict[tuple[object, ...], Printed] = {}
-    left: dict[str, int] = {}
+    left = Counter[str]()
     for one in everything():
         reason = "" if one.what == "score" else PRINTED_WHATS[one.what]
         if not reason and rows.setdefault((one.task, one.metric, one.split, one.system, one.number), one) is not one:
             reason = REPEATED
         if reason:
-            left[reason] = left.get(reason, 0) + 1
+            left[reason] += 1
     return list(rows.values()), left
 
 
@@ -284,7 +284,7 @@ def collect(profile: str = "embedded", results: Path | None = None, executed: Pa
             reason = TWICE if made in origins else ""
             origins.setdefault(made, replace(row, seconds=None, by_query={}))  # seconds differ from build to build
         if reason:
-            left[reason] = left.get(reason, 0) + 1
+            left[reason] += 1
     seen: set[tuple[object, ...]] = set()
     told: dict[Row, Result | Printed] = {}
     for one in sorted(

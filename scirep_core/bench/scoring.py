@@ -153,14 +153,13 @@ def _evaluate_task(task: Task, vectors: Any, name: str, asked: Question) -> list
 
 def named_vectors(task: Task, name: str, seed: int) -> dict[str, NDArray[np.floating]]:
     """Return the vectors called `oracle` (the ceiling) or `random` (the floor) on a task. Raises ConfigError."""
+    check_name("vectors", name, ("oracle", "random"), ", or a file")
     if name == "oracle":
         if task.oracle is None:
             raise ConfigError(
                 f"{task.name} ({task.source} data) has no oracle: its truth is not known. Try --vectors random"
             )
         return given.read_vectors(task.oracle)
-    if name != "random":
-        raise ConfigError(f"unknown vectors {name!r}; {nearest(name, ('oracle', 'random'))}, or a file")
     ids = given.needed(task)
     drawn = np.random.default_rng(seed).standard_normal((len(ids), RANDOM_DIM), dtype=np.float32)
     return dict(zip(ids, drawn, strict=True))
@@ -169,17 +168,16 @@ def named_vectors(task: Task, name: str, seed: int) -> dict[str, NDArray[np.floa
 def restrict(task: FacetCollection, vectors: Vectors) -> FacetCollection:
     """Return the part of a collection whose queries and candidates have vectors. Raises DataError if none is left."""
     judgements = {
-        query: tuple(j for j in judged if j.candidate in vectors)
+        query: kept
         for query, judged in task.judgements.items()
-        if query.query_id in vectors or query.paper_id in vectors
+        if (query.query_id in vectors or query.paper_id in vectors)
+        and (kept := tuple(j for j in judged if j.candidate in vectors))
     }
-    judgements = {query: judged for query, judged in judgements.items() if judged}
     splits = {
         name: {fold: tuple(q for q in queries if q in judgements) for fold, queries in folds.items()}
         for name, folds in task.splits.items()
     }
-    scored = [name for name in splits if name in task.tasks]
-    empty = [name for name in scored if not all(splits[name].values())]
+    empty = [name for name in splits if name in task.tasks and not all(splits[name].values())]
     if empty:
         raise DataError("vectors", None, f"no query of {empty[0]} has a vector", "Check the ids, or --source real")
     return replace(task, judgements=judgements, splits=splits)

@@ -37,7 +37,7 @@ from scirep_core.data.readers.csfcube import FacetCollection
 from scirep_core.data.readers.samples import SAMPLES
 from scirep_core.data.sources import PAPERS, check_size
 from scirep_core.data.task import Task
-from scirep_core.kit.errors import ConfigError, ScirepError, nearest, some_of
+from scirep_core.kit.errors import ConfigError, ScirepError, check_name, nearest, some_of
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import stable_hash
 from scirep_core.results import Result, provenance
@@ -185,8 +185,7 @@ class Unit(NamedTuple):
 
 def units(version: str = "v2") -> tuple[Unit, ...]:
     """Return the units of an average: 27 of v2, 28 of v1, 26 of open. Raises ConfigError for another version."""
-    if version not in PARTS:
-        raise ConfigError(f"unknown version {version!r} of the average; {nearest(version, PARTS)}")
+    check_name("version", version, PARTS)
     return tuple(
         unit for part, tasks in PARTS[version].items() for name in _in_order(tasks) for unit in _of(part, name)
     )
@@ -259,15 +258,11 @@ def averages(
     chosen = {name: inside for name, inside in chosen.items() if not splits or name in splits}
     concerned = [unit for unit in wanted if any(unit in inside for inside in chosen.values())]
     found = _one_system([row for row in rows if any(row.task == unit.task for unit in concerned)])
+    values = unit_rows(found.values(), (version,))
     missing = {
-        unit.name: lacks
+        unit.name: [member for member in unit.members if (unit.task, *member) not in found]
         for unit in concerned
-        if (lacks := [member for member in unit.members if (unit.task, *member) not in found])
-    }
-    values = {
-        unit.name: over_settings([found[unit.task, *member] for member in unit.members])
-        for unit in concerned
-        if unit.name not in missing
+        if unit.name not in values
     }
     if not values or (missing and not partial):
         raise ConfigError(

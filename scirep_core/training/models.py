@@ -30,7 +30,7 @@ from scirep_core.encoders.settings import pick_device
 from scirep_core.encoders.trunk.bert import Trunk, read_trunk
 from scirep_core.encoders.trunk.number_types import available
 from scirep_core.encoders.trunk.tokens import Tokens, read_tokens
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, UnknownName, nearest
 from scirep_core.kit.formats import FORMATS
 from scirep_core.kit.store import held, home, stable_hash
 from scirep_core.results import code_of, provenance
@@ -74,8 +74,7 @@ def base(name: str, given: Budget, say: Say = silent, watch: Watch | None = None
             raise ConfigError(f"base {name!r} knows the words of the embedded literature alone; {nearest(name, HUB)}")
         return _embedded(name, given, say, watch)
     if name not in HUB and "/" not in name and not Path(name).expanduser().is_dir():
-        others = "or a folder in hub layout, or org/model on the hub"
-        raise ConfigError(f"unknown base {name!r}; {nearest(name, BASES)}, {others}")
+        raise UnknownName("base", name, BASES, ", or a folder in hub layout, or org/model on the hub")
     spec = ENCODERS.get(name) if name in HUB else None
     own: dict[str, Any] = (
         {"pooling": spec.pooling, "recipe": spec.recipe, "normalised": spec.normalised} if spec else {}

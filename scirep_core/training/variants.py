@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from scirep_core.data.inventory import TASKS, TRAINING
-from scirep_core.kit.errors import ConfigError, look_up, nearest
+from scirep_core.kit.errors import ConfigError, check_name, look_up, nearest
 from scirep_core.kit.formats import FORMATS, Format
 from scirep_core.training.batching import Mixing
 from scirep_core.training.config import DataConfig, TrainConfig, from_params
@@ -278,8 +278,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for data that `scirep train` would refuse."""
-        if self.source not in DATA_SOURCES:
-            raise ConfigError(f"source {self.source!r}: {nearest(self.source, DATA_SOURCES)}")
+        check_name("source", self.source, DATA_SOURCES)
         DataConfig(papers=self.papers, seed=self.data_seed, cap=self.cap, max_length=self.max_length)
 
 

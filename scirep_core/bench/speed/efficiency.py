@@ -32,7 +32,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -84,40 +84,37 @@ def members(name: str) -> list[str]:
     return [plain(one)[0] for one in variant(name).members] or [name]
 
 
-def cost(name: str, of: Shape, tokens: int, options: Mapping[str, Any] | None = None) -> Cost:
+def cost(name: str, of: Shape, tokens: int) -> Cost:
     """Return what a document of `tokens` tokens (with what the conditioning adds) costs under a variant.
-
-    Args:
-        options: of the conditioning, under its own the variant's.
 
     Raises ConfigError for a variant that is not trained, or more tokens than the shape has places.
     """
     if not 0 < tokens <= of.max_position_embeddings:
         raise ConfigError(f"tokens = {tokens}: valid are 1 to {of.max_position_embeddings}")
-    parts = [_single(one, of, tokens, tuple((options or {}).items())) for one in members(name)]
+    parts = [_single(one, of, tokens) for one in members(name)]
     joined = sum if variant(name).how == "concatenation" else max
     summed = Cost(*(sum(column) for column in zip(*parts, strict=True)))
     return summed._replace(stored=joined(part.stored for part in parts))
 
 
 @functools.cache
-def _single(name: str, of: Shape, tokens: int, options: tuple[tuple[str, Any], ...]) -> Cost:
+def _single(name: str, of: Shape, tokens: int) -> Cost:
     if not variant(name).kind:
         raise ConfigError(f"{name!r} is the base as it is: nothing tells it the task")
     layers = of.num_hidden_layers
     if layers <= FEW:
-        return counted(name, of, tokens, dict(options))
-    less, more = (counted(name, replace(of, num_hidden_layers=n), tokens, dict(options)) for n in (FEW - 1, FEW))
+        return counted(name, of, tokens)
+    less, more = (counted(name, replace(of, num_hidden_layers=n), tokens) for n in (FEW - 1, FEW))
     return Cost(*(b + (layers - FEW) * (b - a) for a, b in zip(less, more, strict=True)))
 
 
-def counted(name: str, of: Shape, tokens: int, options: Mapping[str, Any]) -> Cost:
+def counted(name: str, of: Shape, tokens: int) -> Cost:
     """Return what `cost` does, of a variant that is one training, counted layer by layer."""
 
     chosen = variant(name)
     with torch.device("meta"):
         trunk = Trunk(of)
-        model = Conditioned(trunk, conditioning(chosen.kind, trunk, **{**options, **chosen.options}))
+        model = Conditioned(trunk, conditioning(chosen.kind, trunk, **chosen.options))
         document = [1] * max(1, tokens - model.conditioning.added())
         batch = model.pack([document], [FORMATS[0]])
         counts = counting.parameters(model)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from scirep_core.bench.speed.efficiency import TABLE_4
-from scirep_core.kit.errors import ConfigError, look_up, nearest
+from scirep_core.kit.errors import ConfigError, check_name, look_up
 from scirep_core.kit.formats import FORMATS
 from scirep_core.training.variants import ALONE, DATA_SOURCES, PARTITIONS, SUBSETS, Budget, variant
 
@@ -202,8 +202,7 @@ def on_source(of: Study, source: str, bases: tuple[str, ...] = ()) -> Study:
 
     Raises ConfigError for another source, a study that has no tasks there, widths of the embedded base.
     """
-    if source not in DATA_SOURCES:
-        raise ConfigError(f"source {source!r}: {nearest(source, DATA_SOURCES)}")
+    check_name("source", source, DATA_SOURCES)
     if source in ("samples", "embedded"):  # as the study has it
         return replace(of, bases=bases or of.bases)
     if of.widths:

@@ -114,7 +114,7 @@ def _classes(file: str, listed: str, what: str) -> Callable[[str, TaskSpec, Path
         def label(target: str | tuple[str, ...] | float) -> Label:
             return tuple(int(one in target) for one in names) if isinstance(target, tuple) else names.index(str(target))
 
-        rows = ((row.paper, label(row.target)) for row in scirepeval._examples((path,), spec.config))
+        rows = ((row.paper, label(row.target)) for row in scirepeval.examples((path,), scirepeval.TARGETS[spec.config]))
         payload, papers, _ = _labelled(name, spec, rows, names)
         trained = {x for example in payload.splits["train"] for x in classes(example.label)}
         notes = (

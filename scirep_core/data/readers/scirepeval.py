@@ -15,7 +15,7 @@ texts among query and candidate rows, the first counts, as in the published code
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType
@@ -333,7 +333,7 @@ def training(name: str, root: Path, split: str = "train") -> Iterator[TrainRow]:
     spec = TASKS[name]
     paths = hub.files(root, TEXT_COLLECTION, spec.config, split)
     if spec.config in TARGETS:
-        return _examples(paths, spec.config)
+        return examples(paths, TARGETS[spec.config])
     return _paper_triples(paths) if spec.type == "triplets" else _ranked(paths, spec.text_query)
 
 
@@ -357,14 +357,14 @@ def _names(found: Line, column: str) -> tuple[str, ...]:
     return tuple(found[column])
 
 
-def _examples(paths: tuple[Path, ...], config: str) -> Iterator[TrainExample]:
-    column = TARGETS[config]
+def examples(paths: Sequence[Path], column: str, kind: hub.Kind | None = None) -> Iterator[TrainExample]:
+    """Yield papers with the target in a column: several names, one, or a number, as `kind` says of a column of one's own."""
     kinds: dict[str, hub.Kind] = {"labels_text": list, "descriptor": str}
-    for found in hub.rows(paths, {**_FLAT, column: kinds.get(column, (int, float))}):
+    for found in hub.rows(paths, {**_FLAT, column: kind or kinds.get(column, (int, float))}):
         value = found[column]
         if value == "":
             raise found.wrong(f"{column!r} is empty", "Name the class")
-        yield TrainExample(_paper(found, found, ""), _names(found, column) if column == "labels_text" else value)
+        yield TrainExample(_paper(found, found, ""), _names(found, column) if isinstance(value, list) else value)
 
 
 def _paper_triples(paths: tuple[Path, ...]) -> Iterator[PaperTriple]:

@@ -29,7 +29,7 @@ from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.data.readers.scirepeval import TARGETS, TEXT_COLLECTION, RankedQuery, TrainExample, TrainRow, training
 from scirep_core.data.text import FIELDS, Recipe
-from scirep_core.kit.errors import ConfigError, nearest
+from scirep_core.kit.errors import ConfigError, check_name, nearest
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.kit.store import sha256_array, stable_hash
@@ -307,8 +307,7 @@ def stream(name: str, root: Path, split: str = "train", most: int | None = None)
 
     Raises ConfigError for an unknown name, DataError with file and row for what is malformed or not there.
     """
-    if name not in TRAINING:
-        raise ConfigError(f"{name!r} is no training set; {nearest(name, TRAINING)}")
+    check_name("training set", name, TRAINING)
     spec, rows = TASKS[name], partial(training, name, root, split)
     if spec.type in ("classification", "regression"):
         kind: Kind = "multi_label" if spec.multi_label else "classification" if spec.format == "CLF" else "regression"

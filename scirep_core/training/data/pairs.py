@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from scirep_core.data.readers.scimult import SEP, dpr_rows
 from scirep_core.data.text import Recipe
-from scirep_core.kit.errors import ConfigError, check_name, nearest
+from scirep_core.kit.errors import ConfigError, check_name
 from scirep_core.kit.formats import Format
 from scirep_core.kit.records import Paper
 from scirep_core.training.data import READING, Reading, Shelf, TrainTask
@@ -59,8 +59,8 @@ def pair_tasks(
 
     Raises ConfigError for an unknown source or split, DataError with file and line for what is malformed or not there.
     """
-    if unknown := [name for name in names if name not in SOURCES]:
-        raise ConfigError(f"{unknown[0]!r} is no source of SciMult's training; {nearest(unknown[0], SOURCES)}")
+    for name in names:
+        check_name("source of SciMult's training", name, SOURCES)
     if not names:
         raise ConfigError("there is nothing to train on: name a source")
     check_name("split", split, ("train", "validation"))

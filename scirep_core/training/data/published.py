@@ -14,7 +14,7 @@ Files are looked for beside the configuration, then one folder up, since the pub
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -24,7 +24,6 @@ from typing import Any
 from scirep_core.data import hub
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.data.readers import scirepeval
-from scirep_core.data.readers.scirepeval import TrainExample
 from scirep_core.data.text import FIELDS
 from scirep_core.kit.errors import DataError, nearest
 from scirep_core.kit.formats import FORMATS, Format
@@ -36,6 +35,7 @@ TYPES = ("classification", "regression", "ir", "triplet")
 KEYS = ("name", "type", "multi_label", "dataset", "data_files", "labels", "labels_field", "input_fields", "ctrl_token",
         "sample_size", "contrastive")  # fmt: skip
 READABLE = (*FIELDS, "venue", "year")
+KINDS: dict[Kind, hub.Kind] = {"multi_label": list, "classification": str}
 PARTS = {"train": "train", "validation": "dev"}
 """Our name of a split -> the configuration's."""
 
@@ -201,28 +201,20 @@ def _of_files(task: PublishedTask, split: str) -> Stream:
     if split not in task.files:
         raise DataError(task.name, None, f"data_files has no {PARTS[split]}", "Name its file, or train without it")
     files = (task.files[split],)
-    made = Stream(task.name, task.kind, partial(_examples, files, task), task.format, task.query_format)
+    read = partial(scirepeval.examples, column=task.labels_field, kind=KINDS.get(task.kind, (int, float)))
+    made = Stream(task.name, task.kind, partial(read, files), task.format, task.query_format)
     if task.type == "triplet":
         return replace(made, rows=partial(scirepeval._paper_triples, files))
     if task.type == "ir":
         bare = isinstance(next(iter(hub.rows(files, {"query": (str, dict)})))["query"], str)
         return replace(made, rows=partial(scirepeval._ranked, files, bare), text_query=bare)
-    trained = (task.files.get("train", files[0]),)
-    known = [row.target for row in _examples(trained, task)]
+    known = [row.target for row in read((task.files.get("train", files[0]),))]
     if task.kind == "regression":
         return made.scaled([float(value) for value in known if not isinstance(value, str | tuple)])
     if task.labels:
         return made
     names = chain.from_iterable([value] if isinstance(value, str) else value for value in known)  # type: ignore[misc]
     return replace(made, classes=tuple(sorted(set(names))))
-
-
-def _examples(files: Sequence[Path], task: PublishedTask) -> Iterator[TrainExample]:
-    kinds: dict[Kind, hub.Kind] = {"multi_label": list, "classification": str, "regression": (int, float)}
-    for found in hub.rows(files, {**scirepeval._FLAT, task.labels_field: kinds[task.kind]}):
-        value = found[task.labels_field]
-        target = scirepeval._names(found, task.labels_field) if isinstance(value, list) else value
-        yield TrainExample(scirepeval._paper(found, found, ""), target)
 
 
 def _lines(path: Path) -> tuple[str, ...]:
