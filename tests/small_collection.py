@@ -64,6 +64,14 @@ def settle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, described: dict[str,
     return tmp_path / "home" / "data" / described["name"]
 
 
+def unpacking(place: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> Path:
+    """Mirror a collection whose first file is to be unpacked; return the folder `fetch` will fill."""
+    described = description(files)
+    described["files"][0]["unpack"] = True
+    mirror(place / "mirror", files)
+    return settle(place, monkeypatch, described, mirrored=True)
+
+
 class Answer:
     """What the source sends back: status, headers, body; `cut` ends the connection after so many bytes."""
 

@@ -16,7 +16,7 @@ import zipfile
 from functools import partial
 
 import pytest
-from small_collection import Source, description, honest, mirror, settle
+from small_collection import Source, description, honest, settle, unpacking
 from small_files import contents, mirrored
 
 from scirep_core.data.manifests import fetch, load_manifest, verify
@@ -118,19 +118,12 @@ def test_kills_while_unpacking(tmp_path, monkeypatch):
         for name, data in members.items():
             archive.writestr(name, data)
     files = {"pack.zip": (tmp_path / "pack.zip").read_bytes()}
-    described = description(files)
-    described["files"][0]["unpack"] = True
-
-    def settled(place):
-        mirror(place / "mirror", files)
-        return settle(place, monkeypatch, described, mirrored=True)
-
     for place in ("warm", "whole"):
-        settled(tmp_path / place)
+        unpacking(tmp_path / place, monkeypatch, files)
         whole = steps(partial(fetch, "tiny"))
     rng = random.Random(22)
-    for number in range(8):
-        folder = settled(tmp_path / f"round{number // 2}")  # every second kill strikes the remains of the one before
+    for number in range(8):  # every second kill strikes the remains of the one before
+        folder = unpacking(tmp_path / f"round{number // 2}", monkeypatch, files)
         assert killed(partial(fetch, "tiny"), rng.randrange(1, whole if number % 2 == 0 else whole // 4))
         nothing_wrong("tiny")
         if (folder / "pack").exists():  # whole under its final name

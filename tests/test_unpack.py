@@ -10,7 +10,7 @@ import tarfile
 import zipfile
 
 import pytest
-from small_collection import description, mirror, settle
+from small_collection import unpacking
 from small_files import contents
 from small_files import refused as refuses
 
@@ -222,22 +222,10 @@ def test_what_is_no_archive_and_a_disk_that_cannot_take_one(tmp_path):
     refuses(lambda: unpack(archive, tmp_path / "x.rar" / "x"), "cannot unpack here", error=CacheError)
 
 
-@pytest.fixture
-def packed(tmp_path, monkeypatch):
-    """Mirror a collection whose first file is to be unpacked; return its folder."""
-
-    def settled(files):
-        described = description(files)
-        described["files"][0]["unpack"] = True
-        mirror(tmp_path / "mirror", files)
-        return settle(tmp_path, monkeypatch, described, mirrored=True)
-
-    return settled
-
-
-def test_a_manifest_unpacks_its_archive(tmp_path, packed):
+def test_a_manifest_unpacks_its_archive(tmp_path, monkeypatch):
     """Through `fetch`: unpacked beside the archive, verified with it, repaired when a file inside is spoilt."""
-    folder = packed({"d/pack.tar.gz": make(tmp_path / "pack.tar.gz", FILES).read_bytes(), "notes.txt": b"n"})
+    files = {"d/pack.tar.gz": make(tmp_path / "pack.tar.gz", FILES).read_bytes(), "notes.txt": b"n"}
+    folder = unpacking(tmp_path, monkeypatch, files)
     said: list[str] = []
     fetch("tiny", said.append)
     assert said[-1] == "tiny: unpacked d/pack.tar.gz" and contents(folder / "d/pack").items() >= FILES.items()
@@ -248,10 +236,10 @@ def test_a_manifest_unpacks_its_archive(tmp_path, packed):
     assert catalogue()[0]["state"] == "complete" and sorted(p.name for p in folder.iterdir()) == ["d", "notes.txt"]
 
 
-def test_a_hostile_archive_behind_a_right_checksum_and_a_folder_that_clashes(tmp_path, packed):
+def test_a_hostile_archive_behind_a_right_checksum_and_a_folder_that_clashes(tmp_path, monkeypatch):
     link = entry("l", kind=tarfile.SYMTYPE, target="/etc")
-    folder = packed({"pack.tar": tar(tmp_path / "pack.tar", [link]).read_bytes()})
+    folder = unpacking(tmp_path, monkeypatch, {"pack.tar": tar(tmp_path / "pack.tar", [link]).read_bytes()})
     refuses(lambda: fetch("tiny"), "symbolic link")
     assert not (folder / "pack").exists() and catalogue()[0]["state"] == "partial"
-    packed({"pack.tar": b"x", "pack/a": b"y"})
+    unpacking(tmp_path, monkeypatch, {"pack.tar": b"x", "pack/a": b"y"})
     refuses(lambda: fetch("tiny"), "clashes")
