@@ -163,12 +163,12 @@ def json_lines(path: Path) -> Iterator[Line]:
 
 
 def once(rows: Iterable[tuple[str, Line]], what: str) -> Iterator[tuple[str, Line]]:
-    """Yield (id, row) as they come. Raises DataError for an id that was there before, which names both places."""
-    seen: dict[str, str] = {}
+    """Yield (id, row) as they come. Raises DataError for an id that was there before, which names both lines."""
+    seen: dict[str, int] = {}
     for key, row in rows:
         if key in seen:
-            raise row.wrong(f"{what} {key!r} is listed twice (first at {seen[key]})", "Keep one row per id")
-        seen[key] = f"{row.path.name}:{row.line}"
+            raise row.wrong(f"{what} {key!r} is listed twice (first on line {seen[key]})", "Keep one row per id")
+        seen[key] = row.line
         yield key, row
 
 

@@ -124,7 +124,7 @@ def _columns(spec: TaskSpec) -> dict[str, hub.Kind]:
 def _labelled(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Labelled, list[Path]]:
     classes = CLASSES.get(spec.config, 0) if spec.type == "classification" else 0
     kind: hub.Kind = list if spec.multi_label else (int if classes else (int, float))
-    seen: dict[str, tuple[str, Line]] = {}
+    seen: dict[str, tuple[str, str]] = {}
     splits: dict[str, tuple[Example, ...]] = {}
     files: list[Path] = []
     for split in SPLITS:
@@ -136,11 +136,10 @@ def _labelled(spec: TaskSpec, root: Path, _: Mapping[str, str]) -> tuple[Labelle
         for found in hub.rows(paths, {"paper_id": _ID, "label": kind}):
             paper_id = _id(found["paper_id"], found, "paper_id")
             if paper_id in seen:
-                where, first = seen[paper_id]
-                at = f"{first.path.parent.name}/{first.path.name}:{first.line}"
+                where, at = seen[paper_id]
                 reason = f"is listed twice in {split}" if where == split else f"of {split} is in {where} as well"
                 raise found.wrong(f"paper {paper_id!r} {reason} (first at {at})", "Keep one")
-            seen[paper_id] = split, Line({}, found.path, found.line)
+            seen[paper_id] = split, f"{found.path.parent.name}/{found.path.name}:{found.line}"
             examples.append(Example(paper_id, _label(found, classes, spec.multi_label)))
         splits[split] = tuple(examples)
     return Labelled(splits, spec.multi_label, spec.few_shot), files
