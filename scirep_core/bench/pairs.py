@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from scirep_core.bench.suites import main_metric
+from scirep_core.kit.records import grouped
 from scirep_core.results import Result, provenance
 from scirep_core.results.comparison import paired_bootstrap
 from scirep_core.results.differences import difference_of, versus
@@ -25,9 +26,7 @@ Place = tuple[str, str, str, str]
 def main_rows(rows: Sequence[Result]) -> list[Result]:
     """Return the scores in the main metric of each task, on its test split, or its first where it has none."""
     results: list[Result] = []
-    scores = [row for row in rows if not row.against]
-    for task in dict.fromkeys(row.task for row in scores):
-        found = [row for row in scores if row.task == task]
+    for task, found in grouped((row for row in rows if not row.against), lambda row: row.task).items():
         metric, splits = main_metric(task) or found[0].metric, [row.split for row in found]
         results += [r for r in found if (r.metric, r.split) == (metric, "test" if "test" in splits else splits[0])]
     return results
@@ -35,10 +34,8 @@ def main_rows(rows: Sequence[Result]) -> list[Result]:
 
 def by_place(rows: Sequence[Result]) -> dict[Place, dict[str, Result]]:
     """Return main scores by what they must share to be compared, then by system."""
-    found: dict[Place, dict[str, Result]] = {}
-    for row in main_rows(rows):
-        found.setdefault((row.task, row.split, row.metric, row.protocol), {})[row.encoder] = row
-    return found
+    found = grouped(main_rows(rows), lambda row: (row.task, row.split, row.metric, row.protocol))
+    return {place: {row.encoder: row for row in of} for place, of in found.items()}
 
 
 def varies(row: Result) -> bool:

@@ -6,10 +6,8 @@
     rows = scoring.score("scirepeval", model)               or anything with .encode(list of str), or a function
     suites.averages(rows)                                   in-train, out-of-train, all, per format
 
-Two names stand for vectors: `oracle` (the ceiling, where the truth is known) and `random` (the floor: seeded normal
-vectors). A model stands for the vectors it makes (bench/given.py). Tasks that rank also take a `PairScorer`, a system without
-one vector a paper (BM25, sentence matching). A judged paper without a vector is an error that names it;
-`on_missing="drop"` scores what has vectors, as the published code of each task does, and says how much that is.
+A judged paper without a vector is an error that names it; `on_missing="drop"` scores what has vectors, as the published code of
+each task does, and says how much that is. What vectors and models may be: bench/given.py; systems by name: bench/systems.py.
 
 Of many tasks, rows that are there already are not computed again (bench/score_cache.py). What is missing is encoded in one
 go, then scored task by task; a task that fails does not lose the others.
@@ -78,8 +76,7 @@ def evaluate(
         vectors: mapping id -> vector, or (ids, (n, dim) array), or `oracle`, or `random`. Ids are those of the
             judgements: papers, queries, labels; `<paper>/t` and `<paper>/ta` for alternative_self. CSFCube:
             `<paper>_<facet>`, where present, is that query's own vector; `<query>/q` is a query's own where its id is a
-            candidate's too. Ids no one asks for do no harm. Or a model: an object with `.encode(list of str)`, a
-            function from texts to an array (bench/systems.py says what they read). A PairScorer for tasks that rank.
+            candidate's too. Ids no one asks for do no harm. Or a model (bench/given.py). A PairScorer for tasks that rank.
         on_missing: `drop` leaves out what has no vector and reports the coverage.
         tasks: of a faceted collection, which facets.
         similarity: l2, cosine or dot; None is the task's own (cosine for reviewers, authors, alternative_self).
@@ -228,8 +225,7 @@ def attempt(
 
     Args:
         tasks: a suite, a task, a task folder, several of the latter two, or tasks that are loaded already.
-        system: a name `load_system` knows, a file or a folder of vectors, a mapping id -> vector or (ids, array), an
-            encoder, any object with `.encode(list of str)`, any function from texts to an array, or a system.
+        system: whatever `as_system` takes: a name, vectors or where they lie, a model.
         source, papers, data_seed: where the tasks come from, see `load_task`.
         question: protocol, on_missing, seed and so on.
         keep: read rows that are kept, and keep new ones. With `again` the kept ones are computed and written anew. Tasks

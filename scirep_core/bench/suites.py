@@ -186,16 +186,13 @@ class Unit(NamedTuple):
 def units(version: str = "v2") -> tuple[Unit, ...]:
     """Return the units of an average: 27 of v2, 28 of v1, 26 of open. Raises ConfigError for another version."""
     check_name("version", version, PARTS)
-    return tuple(
-        unit for part, tasks in PARTS[version].items() for name in _in_order(tasks) for unit in _of(part, name)
-    )
-
-
-def _of(part: str, name: str) -> list[Unit]:
-    spec = SPECS[name]
-    metrics = ("mean_of_four",) if "mean_of_four" in spec.metrics else spec.metrics
-    splits = ("test", *(f"{shot.sample_size}-shot" for shot in spec.few_shot))
-    return [Unit(part, spec.format, name, tuple((split, metric) for split in splits)) for metric in metrics]
+    found = []
+    for part, name in ((part, name) for part, tasks in PARTS[version].items() for name in _in_order(tasks)):
+        spec = SPECS[name]
+        metrics = ("mean_of_four",) if "mean_of_four" in spec.metrics else spec.metrics
+        splits = ("test", *(f"{shot.sample_size}-shot" for shot in spec.few_shot))
+        found += [Unit(part, spec.format, name, tuple((split, metric) for split in splits)) for metric in metrics]
+    return tuple(found)
 
 
 Replicates = NDArray[np.float32]

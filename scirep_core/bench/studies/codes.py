@@ -90,11 +90,8 @@ def part_of(task: str) -> str:
 
 def settings(rows: Iterable[Result], task: str) -> list[str]:
     """Return the settings of a task's main metric that all its systems and trainings have: the full data first."""
-    found: dict[str, set[str]] = {}
-    for row in rows:
-        if row.task == task and _is_main(row):
-            found.setdefault(row.encoder, set()).add(row.split)
-    shared = set.intersection(*found.values()) if found else set()
+    found = grouped((row for row in rows if row.task == task and _is_main(row)), lambda row: row.encoder)
+    shared = set.intersection(*({row.split for row in of} for of in found.values())) if found else set()
     wanted = ["test", *(f"{shot.sample_size}-shot" for shot in SPECS[task].few_shot)]
     return [split for split in wanted if split in shared]
 

@@ -184,11 +184,8 @@ def _of_data(job: _Job) -> dict[str, str]:
 
 
 def _done(there: Sequence[Result], protocol: str, tasks: set[str]) -> set[str]:
-    scored: dict[str, set[str]] = {}
-    for row in there:
-        if row.protocol == protocol:
-            scored.setdefault(row.encoder, set()).add(row.task)
-    return {system for system, own in scored.items() if own >= tasks}
+    scored = grouped((row for row in there if row.protocol == protocol), lambda row: row.encoder)
+    return {system for system, rows in scored.items() if {row.task for row in rows} >= tasks}
 
 
 def _number(row: Result) -> tuple[Any, ...]:

@@ -27,7 +27,7 @@ from scirep_core.data.readers.samples import in_train
 from scirep_core.data.readers.scirepeval import PaperTriple, RankedQuery, TrainExample, TrainRow
 from scirep_core.data.task import Judged, Labelled, Task, Triple, Triples
 from scirep_core.kit.errors import ConfigError, check_name, nearest
-from scirep_core.kit.records import Paper
+from scirep_core.kit.records import Paper, grouped
 from scirep_core.training.data import Kind, Stream
 
 
@@ -157,12 +157,9 @@ def _untested(name: str, task: Task, tested: frozenset[str]) -> Iterator[TrainRo
 
 
 def _ranked(name: str, task: Task, payload: Judged, tested: frozenset[str]) -> Iterator[TrainRow]:
-    judged: dict[str, list[tuple[Paper, int]]] = {}
-    for row in payload.rows:
-        if in_train(name, row.query_id):
-            judged.setdefault(row.query_id, []).append((task.papers[row.cand_id], row.score))
-    for key, candidates in judged.items():
+    trains = [row for row in payload.rows if in_train(name, row.query_id)]
+    for key, rows in grouped(trains, lambda row: row.query_id).items():
         query = Paper(key, task.queries[key], "") if task.queries else task.papers[key]
-        pairs = [(paper, score) for paper, score in candidates if _title(paper) not in tested]
+        pairs = [(paper, row.score) for row in rows if _title(paper := task.papers[row.cand_id]) not in tested]
         if pairs and _title(query) not in tested:
-            yield RankedQuery(query, tuple(paper for paper, _ in pairs), tuple(score for _, score in pairs))
+            yield RankedQuery(query, *(tuple(side) for side in zip(*pairs, strict=True)))
