@@ -128,7 +128,7 @@ def test_label_scores_and_their_bootstrap_equal_scikit_learn_on_the_drawn_rows(s
     picks = np.concatenate(list(rows.draws(asked(), n)))
     assert picks.shape == (1000, n)
     for metrics, a, b in ((METRICS[:3] if classes == 2 else METRICS[1:], gold, guess), (METRICS[1:], many, many_guess)):
-        found = label_scores.label_replicates(asked(), metrics, a, b)
+        found = label_scores.score_replicates(asked(), metrics, a, b)
         for metric in metrics:
             slow = [theirs(metric, a[pick], b[pick]) for pick in picks[:150]]
             assert label_scores.label_score(metric, a, b) == pytest.approx(theirs(metric, a, b), abs=1e-12)
@@ -142,7 +142,7 @@ def test_correlation_bootstrap_equals_scipy_on_the_drawn_rows(n):
     guess = np.round(gold + rng.standard_normal(n), 1)
     assert label_scores.correlation("pearson", gold, guess) == pytest.approx(pearsonr(gold, guess).statistic)
     picks = np.concatenate(list(rows.draws(asked("regression"), n)))[:200]
-    found = label_scores.correlation_replicates(asked("regression"), ("kendall_tau", "pearson"), gold, guess)
+    found = label_scores.score_replicates(asked("regression"), ("kendall_tau", "pearson"), gold, guess)
     for metric, values_ in found.items():
         slow = [label_scores.correlation(metric, gold[pick], guess[pick]) for pick in picks]
         assert values_[:200] == pytest.approx(slow, abs=1e-9), metric

@@ -140,7 +140,7 @@ def table(rows: Sequence[Signature], papers: Mapping[str, Paper], bylines: Mappi
         spelled[i, : len(name[:LONGEST])] = [ord(c) for c in name[:LONGEST]]
     own = [{row.paper_id} for row in rows]
     cited = [set(line.references) for line in lines]
-    places = {key: k for k, key in enumerate(dict.fromkeys(key for part in (*cited, *own) for key in sorted(part)))}
+    known = sorted(set().union(*cited, *own))
     sets = {
         "middle": _matrix([{word[0] for word in one.middle.split()} for one in people]),
         "affiliation": _matrix([_words(row.affiliation) for row in rows]),
@@ -151,8 +151,8 @@ def table(rows: Sequence[Signature], papers: Mapping[str, Paper], bylines: Mappi
         "journal": _matrix([_words(line.journal) for line in lines]),
         "title words": _matrix([_words(text.title) for text in texts]),
         "title strings": _matrix([_strings(letters(text.title)) for text in texts]),
-        "references": _matrix(cited, places),
-        "paper": _matrix(own, places),
+        "references": _matrix(cited, known),
+        "paper": _matrix(own, known),
     }
     numbers = {
         "year": np.array([text.year or np.nan for text in texts], dtype=np.float64),
@@ -186,21 +186,19 @@ def _coauthors(line: Byline, row: Signature, one: Person) -> list[Person]:
     return [p for p in people if f"{p.first[:1]} {p.last}" != own]
 
 
-def _codes(values: Iterable[str]) -> tuple[list[str], Ints]:
-    places: dict[str, int] = {}
-    found = [places.setdefault(value, len(places)) if value else -1 for value in values]
-    return list(places), np.array(found, dtype=np.int64)
+def _codes(values: Iterable[str]) -> tuple[Any, Ints]:
+    """Return the different values that are not empty, as they come, and of each value its place among them or -1."""
+    import pandas
+
+    codes, found = pandas.factorize(np.array([value or None for value in values], dtype=object))
+    return found, codes
 
 
-def _matrix(sets: Sequence[Iterable[str]], places: dict[str, int] | None = None) -> Any:
-    """Return the sparse 0-1 matrix (mentions, elements) of sets; `places` shares columns between matrices."""
-    from scipy.sparse import csr_matrix
+def _matrix(sets: Sequence[Iterable[str]], elements: Sequence[str] | None = None) -> Any:
+    """Return the sparse 0-1 matrix (mentions, elements) of sets; `elements` gives matrices the same columns."""
+    from sklearn.preprocessing import MultiLabelBinarizer
 
-    places = {} if places is None else places
-    columns = [[places.setdefault(value, len(places)) for value in values] for values in sets]
-    ends = np.cumsum([0, *map(len, columns)])
-    flat = np.array([c for column in columns for c in column], dtype=np.int64)
-    return csr_matrix((np.ones(len(flat), dtype=np.float32), flat, ends), shape=(len(sets), max(1, len(places))))
+    return MultiLabelBinarizer(classes=elements, sparse_output=True).fit_transform(sets).astype(np.float32)
 
 
 def _words(text: str) -> set[str]:

@@ -49,14 +49,13 @@ def correlation(metric: str, gold: Floats, predicted: Floats) -> float:
 
 def label_rows(asked: Asked, metrics: Sequence[str], gold: Labels, predicted: Labels, **more: Any) -> list[Result]:
     """Return the rows of one set of predictions, with replicates and interval from resampled test rows."""
+    score = label_score
     if asked.task.type == "regression":
-        score, replicates = correlation, correlation_replicates
+        score = correlation
         constant = ("constant predictions" if len(np.unique(predicted)) == 1 else "",
                     "constant targets" if len(np.unique(gold)) == 1 else "")  # fmt: skip
         more["note"] = sentence(str(more.get("note", "")), *constant)
-    else:
-        score, replicates = label_score, label_replicates
-    spread = replicates(asked, metrics, gold, predicted)
+    spread = score_replicates(asked, metrics, gold, predicted)
     rows = []
     for metric in metrics:
         drawn = 100 * spread[metric] if metric in spread else None
@@ -66,16 +65,21 @@ def label_rows(asked: Asked, metrics: Sequence[str], gold: Labels, predicted: La
     return rows
 
 
-def correlation_replicates(asked: Asked, metrics: Sequence[str], gold: Floats, predicted: Floats) -> dict[str, Floats]:
-    """Return metric -> (resamples,) bootstrap values of tau-b or r; a metric that has none for so many rows is absent."""
-    n, found = len(gold), _called(asked, metrics, gold, predicted, correlation)
-    if "kendall_tau" in metrics and n <= MOST:
-        found["kendall_tau"] = replicated(
-            asked, n, lambda picks: kendall_of_counts(gold, predicted, counts_of(picks, n))
-        )
-    if "pearson" in metrics and n < NORMAL:
-        found["pearson"] = replicated(asked, n, lambda picks: _pearson(gold[picks], predicted[picks]))
-    return found
+def score_replicates(asked: Asked, metrics: Sequence[str], gold: Labels, predicted: Labels) -> dict[str, Floats]:
+    """Return metric -> (resamples,) bootstrap values; a metric that has none for so many rows is absent."""
+    n, score = len(gold), correlation if asked.task.type == "regression" else label_score
+
+    def called(metric: str) -> Callable[[NDArray[np.int64]], Floats]:
+        return lambda picks: np.array([score(metric, gold[line], predicted[line]) for line in picks])
+
+    ways: dict[str, tuple[int, Callable[[NDArray[np.int64]], Floats]]] = {
+        "kendall_tau": (MOST, lambda picks: kendall_of_counts(gold, predicted, counts_of(picks, n))),
+        "pearson": (NORMAL - 1, lambda picks: _pearson(gold[picks], predicted[picks])),
+        **{metric: (MOST, called(metric)) for metric in PREDICTED},
+    }
+    found = {name: replicated(asked, n, ways[name][1]) for name in metrics if name in ways and n <= ways[name][0]}
+    counted = [metric for metric in metrics if metric not in ways]
+    return found | (_of_samples(counted, gold, predicted, draws(asked, n)) if counted and n < NORMAL else {})
 
 
 def _pearson(first: Floats, second: Floats) -> Floats:
@@ -84,22 +88,6 @@ def _pearson(first: Floats, second: Floats) -> Floats:
     sizes = np.sqrt(np.einsum("rn,rn->r", a, a) * np.einsum("rn,rn->r", b, b))
     fixed = (np.ptp(first, axis=1) == 0) | (np.ptp(second, axis=1) == 0)
     return np.asarray(np.divide(np.einsum("rn,rn->r", a, b), sizes, out=np.zeros(len(a)), where=~fixed))
-
-
-def label_replicates(asked: Asked, metrics: Sequence[str], gold: Labels, predicted: Labels) -> dict[str, Floats]:
-    """Return metric -> (resamples,) bootstrap values in [0, 1]; nothing for `NORMAL` rows or more."""
-    counted = [metric for metric in metrics if metric not in PREDICTED]
-    found = _called(asked, metrics, gold, predicted, label_score)
-    return found | (_of_samples(counted, gold, predicted, draws(asked, len(gold))) if len(gold) < NORMAL else {})
-
-
-def _called(
-    asked: Asked, metrics: Sequence[str], gold: Labels, predicted: Labels, score: Callable[[str, Labels, Labels], float]
-) -> dict[str, Floats]:
-    """Return metric -> (resamples,) bootstrap values of the metrics of `PREDICTED`, each sample by itself."""
-    own = [metric for metric in metrics if metric in PREDICTED] if len(gold) <= MOST else []
-    lines = [line for picks in draws(asked, len(gold)) for line in picks] if own else []
-    return {metric: np.array([score(metric, gold[line], predicted[line]) for line in lines]) for metric in own}
 
 
 def _of_samples(
