@@ -112,15 +112,6 @@ def test_ranks_and_nearest_are_those_of_a_full_sort(world, blocks, similarity):
     assert values == pytest.approx(np.take_along_axis(scores, order, axis=1), rel=1e-6)
 
 
-def test_a_text_that_is_no_candidate_ties_with_none(blocks, similarity):
-    pool, queries, own = WORLDS["near their own"]
-    scores, double = table(queries, pool, similarity), (own + 45) % 90  # the double of each is no candidate
-    best, worst = Pool(pool, similarity).ranks(queries, own, double)
-    assert best.tolist() == Pool(pool, similarity).ranks(queries, own)[0].tolist()
-    there = zip(scores, own, double, strict=True)
-    assert worst.tolist() == [(np.delete(row, other) >= row[at]).sum() for row, at, other in there]
-
-
 def test_any_texts_of_a_query_stand_where_a_stable_sort_puts_them(blocks, similarity):
     """Few and many texts a query, none at all, doubles, the one that is left out, one that is not there."""
     pool, rng = doubled(45), np.random.default_rng(5)
