@@ -201,7 +201,7 @@ def fos(**change):
     (lacking("mean_of_four"), {}, "1 missing: paper_reviewer_matching"),
     (lacking("ndcg"), {}, "8 missing: search, relish, scidocs_view:ndcg"),
     (list, {"version": "v1"}, "no average of 28 units: 3 missing: feeds_1, feeds_m, feeds_title"),
-    (list, {"version": "v3"}, "unknown version 'v3'"), (list, {"splits": ("in-trian",)}, "did you mean 'in-train'"),
+    (list, {"version": "v3"}, "unknown version of the average 'v3'"), (list, {"splits": ("in-trian",)}, "did you mean 'in-train'"),
     (lambda rows: [*rows, rows[1]], {}, "scirepeval/fos, test, f1_macro is there twice"),
     (fos(encoder="f"), {}, "2 encoders"), (fos(protocol="sound"), {}, "2 protocols"), (fos(source="real"), {}, "2 sources"),
     (fos(kind="recorded"), {}, "2 kinds"), (fos(seed=1), {}, "2 seeds"),

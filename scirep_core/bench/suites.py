@@ -185,7 +185,7 @@ class Unit(NamedTuple):
 
 def units(version: str = "v2") -> tuple[Unit, ...]:
     """Return the units of an average: 27 of v2, 28 of v1, 26 of open. Raises ConfigError for another version."""
-    check_name("version", version, PARTS)
+    check_name("version of the average", version, PARTS)
     found = []
     for part, name in ((part, name) for part, tasks in PARTS[version].items() for name in _in_order(tasks)):
         spec = SPECS[name]
