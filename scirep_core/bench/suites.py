@@ -195,9 +195,6 @@ def units(version: str = "v2") -> tuple[Unit, ...]:
     return tuple(found)
 
 
-Replicates = NDArray[np.float32]
-
-
 def mean_row(rows: Sequence[Result], task: str, split: str, metric: str, note: str) -> Result:
     """Return the mean of a system's rows as a row: bootstrap values are averaged draw by draw, `n` is the first row's."""
     replicates = _mean([row.replicates for row in rows])
@@ -225,9 +222,6 @@ def unit_rows(rows: Iterable[Result], versions: Sequence[str] = ("v1", "v2")) ->
         if len(there) == len(unit.members):
             made[unit.name] = over_settings(there)
     return made
-
-
-Rows = Mapping[tuple[str, str, str], Result]
 
 
 def averages(
@@ -330,7 +324,7 @@ SAME: dict[str, Callable[[Result], Any]] = {
 """What all rows of an average must share, where they say it."""
 
 
-def _mean(drawn: Sequence[Replicates | None]) -> Replicates | None:
+def _mean(drawn: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32] | None:
     there = [one for one in drawn if one is not None]
     if len(there) < len(drawn) or len({len(one) for one in there}) != 1:
         return None
@@ -339,7 +333,7 @@ def _mean(drawn: Sequence[Replicates | None]) -> Replicates | None:
 
 def _average(
     task: str, split: str, there: Mapping[str, Result], lacking: Sequence[Unit],
-    missing: Mapping[str, Sequence[tuple[str, str]]], found: Rows,
+    missing: Mapping[str, Sequence[tuple[str, str]]], found: Mapping[tuple[str, str, str], Result],
 ) -> Result:  # fmt: skip
     tasks = {name.partition(":")[0] for name in there}
     rows = [row for (name, _, _), row in found.items() if name in tasks]
