@@ -14,9 +14,7 @@ favour what files list first, which is often what is relevant), queries with not
 counted; the query's own vector `<id>/q` counts where there is one.
 
 With groups (MDCR's fields) every metric also has one row per group, split `test/GROUP`; `test` is their plain mean, so
-a field of few queries counts as much as one of many. A paper that several of MDCR's miners list for one query is one
-candidate: the reader (`datasets.mdcr`) lets the later list overwrite the earlier, as the benchmark's own script does,
-and the cited papers come last, so "cited" always wins. The rule "first row counts" meets no second row there.
+a field of few queries counts as much as one of many.
 """
 
 from __future__ import annotations

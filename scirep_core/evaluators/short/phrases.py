@@ -18,10 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scirep_core.data.perturbations.linguistics import ADJ, NOUN, Tools
 from scirep_core.evaluators.neighbourhoods import common
-from scirep_core.evaluators.rows import unit
+from scirep_core.evaluators.rows import Floats, unit
 from scirep_core.evaluators.search import Pool
 from scirep_core.evaluators.short import Texts
 from scirep_core.kit.records import Paper
@@ -114,7 +115,7 @@ def _of_phrases(texts: Texts, own: Sequence[Phrase]) -> Iterator[Result]:
     best = pool.nearest(clean, k)
     for form, vectors in ((NUMBER, number), (LETTER, garbled), (OTHER, np.roll(clean, 1, axis=0))):
         empty = np.array([not (a.any() and b.any()) for a, b in zip(clean, vectors, strict=True)])
-        share = np.where(empty, 0.0, common(best, pool.nearest(vectors, k), k))
+        share = shared(best, pool.nearest(vectors, k), empty)
         note = f"{int(empty.sum())} forms have no vector and find nothing" if empty.any() else ""
         yield texts.share(OVERLAP, share, form, note=note, pool=f"{len(texts.whole)} papers")
         yield texts.share(NONE, (share == 0).astype(np.float64), form, note=note)
@@ -127,6 +128,11 @@ def _of_phrases(texts: Texts, own: Sequence[Phrase]) -> Iterator[Result]:
     note = f"{none} garbled forms have no vector and count as not astray" if none else ""
     for metric, values in ((WRONG, wrong), (ANY, any_other)):
         yield texts.share(metric, values, LETTER, note=note)
+
+
+def shared(first: NDArray[np.int64], second: NDArray[np.int64], empty: NDArray[np.bool_]) -> Floats:
+    """Return (n,) shares of papers that two (n, k) lists have in common; 0 where one has no vector to ask with."""
+    return np.where(empty, 0.0, common(first, second, first.shape[1]))
 
 
 def _introduction(texts: Texts) -> Iterator[Result]:
