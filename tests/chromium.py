@@ -130,8 +130,3 @@ def served(folder: Path) -> Iterator[str]:
         thread.start()
         yield f"http://localhost:{server.server_address[1]}/"
         server.shutdown()
-
-
-def pages(site: Path) -> list[str]:
-    """Return every HTML page of a site, as paths relative to it."""
-    return sorted(p.relative_to(site).as_posix() for p in site.rglob("*.html") if "_static" not in p.parts)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import jinja2
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,10 +69,7 @@ def text(html):
 
 
 def tags(html):
-    names, parser = [], HTMLParser()
-    parser.handle_starttag = lambda tag, attributes: names.append(tag)
-    parser.feed(html)
-    return names
+    return [one.name for one in BeautifulSoup(html, "html.parser").find_all(True)]
 
 
 # ---- sentences -------------------------------------------------------------------------------------------------------

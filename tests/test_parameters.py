@@ -62,13 +62,19 @@ def test_bad_declarations_name_notebook_and_line(source, says):
     assert says in str(caught.value)
 
 
-def test_two_parameter_cells_are_refused(tmp_path):
+def test_two_parameter_cells_and_files_that_are_no_notebook_are_refused(tmp_path):
     path, plain, tagged = tmp_path / "two.ipynb", '"metadata": {}', '"metadata": {"tags": ["parameters"]}'
     write(path).write_text(write(path).read_text().replace(plain, tagged))
     assert list(read_parameters(path)) == ["data", "seed", "ndcg_percent"]
     path.write_text(write(path, "1").read_text().replace(plain, tagged))
     with pytest.raises(ConfigError, match="2 cells are tagged"):
         read_parameters(path)
+    cell = '{"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "code", "metadata": %s, "source": %s}]}'
+    bare = '{"nbformat": 4, "metadata": {}, "cells": 1}'
+    for text in (cell % ("{}", "[1]"), cell % ('{"tags": [1]}', '""'), "[]", bare):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match="not a notebook"):
+            read_parameters(path)
 
 
 def test_text_is_coerced_by_the_declared_type_and_the_set_is_complete(tmp_path):

@@ -63,7 +63,9 @@ def origin(request: pytest.FixtureRequest, site: Path, folder_origin: str) -> It
 
 def pages(site: Path) -> list[str]:
     """Pages that are looked at: of the small site the demonstration, since the others are the book's."""
-    return [small_book.DEMONSTRATION] if (site / small_book.DEMONSTRATION).is_file() else chromium.pages(site)
+    if (site / small_book.DEMONSTRATION).is_file():
+        return [small_book.DEMONSTRATION]
+    return sorted(p.relative_to(site).as_posix() for p in site.rglob("*.html") if "_static" not in p.parts)
 
 
 OPEN_ALL = "document.querySelectorAll('details').forEach((box) => { box.open = true; })"
