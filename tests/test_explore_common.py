@@ -308,6 +308,8 @@ def test_an_address_restores_a_view_and_other_anchors_are_left_alone(browser, tm
     assert page.evaluate(text) == drawn, "a removed view is silent"
     page = browser.open(f"{address}#next")
     assert selection(page) == sample(name).selection and page.evaluate("location.hash") == "#next"
+    choose(page, **one.addresses[0][1])
+    assert page.evaluate("location.hash") == f"#{first}", "what Python chose is in the address too"
 
 
 CODES, BY_AGREEMENT = test_explore_perturbations.BY_CATEGORY, test_format_explorer.BY_AGREEMENT
