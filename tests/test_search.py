@@ -145,17 +145,6 @@ def test_any_texts_of_a_query_stand_where_a_stable_sort_puts_them(blocks, simila
         assert searched.nearest(asked, 7).tolist() == np.argsort(-scores, axis=1, kind="stable")[:, :7].tolist()
 
 
-def test_equal_vectors_tie_exactly_under_every_similarity(similarity):
-    base = 50 + np.random.default_rng(0).standard_normal((40, 33))
-    pool = Pool(np.concatenate([base, base]), similarity)
-    for i, query in enumerate(base):
-        scores = pool.scores(query, np.arange(80))
-        assert np.array_equal(scores[:40], scores[40:])
-        if similarity != "dot":  # a text is nearest to itself
-            assert np.flatnonzero(scores == scores.max()).tolist() == [i, i + 40]
-        assert similarity != "l2" or scores[i] == 0
-
-
 def flat(queries, pool, k, metric):
     """What faiss does, in numpy."""
     scores = queries @ pool.T
