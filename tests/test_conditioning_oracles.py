@@ -238,6 +238,7 @@ def test_one_pass_reads_a_document_once_and_no_format_is_seen_by_another(monkeyp
 
 def test_before_training_all_formats_of_one_pass_ask_the_same_and_each_learns_from_its_own_losses():
     of = model("one_pass", shake=False)
+    assert not of.conditioning.own.any()
     vectors = of(of.pack(ragged(), mixed(17)))
     assert (vectors - vectors[:, :1]).abs().max() < 1e-6
     (vectors[:, 2] ** 3).sum().backward()
@@ -371,7 +372,7 @@ def test_gradients_by_finite_differences(kind):
     formats = mixed(8)
     with torch.inference_mode():  # hinders no training, and leaves nothing that cannot be copied
         of(of.pack(documents, formats))
-    of = copy.deepcopy(of)
+        copy.deepcopy(of)
     batch = of.pack(documents, formats)
     weights = torch.randn(of(batch).shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
 

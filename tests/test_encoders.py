@@ -27,12 +27,10 @@ FIRST = (
     "scibert", "scibert_cased", "specter", "scincl", "specter2_base", "specter2", "scincl_adapters", "pubmedbert", "linkbert",
     "biolinkbert",
 )  # fmt: skip
-SEPARATORS = dict.fromkeys((*FIRST, "e5", "oagbert"), " [SEP] ") | {"mpnet": " </s> "} | dict.fromkeys(
-    ("unsimcse", "susimcse", "sentbert_pp", "sentbert_nli"), ". "
-)  # fmt: skip
-POOLINGS = dict.fromkeys((*FIRST, "unsimcse"), "cls") | {"susimcse": "pooler"} | dict.fromkeys(
-    ("e5", "mpnet", "oagbert", "sentbert_pp", "sentbert_nli"), "mean"
-)  # fmt: skip
+SAID = dict.fromkeys(FIRST, (" [SEP] ", "cls")) | dict.fromkeys(("e5", "oagbert"), (" [SEP] ", "mean")) | {
+    "mpnet": (" </s> ", "mean"), "unsimcse": (". ", "cls"), "susimcse": (". ", "pooler"), "sentbert_pp": (". ", "mean"),
+    "sentbert_nli": (". ", "mean"),
+}  # fmt: skip
 """What literature and model pages say of the papers' systems (notes on each row), written down a second time; of a new row its
 own statement is taken, and its library is the judge all the same."""
 
@@ -68,7 +66,8 @@ def row_vectors(tmp_path_factory):
 def test_every_row_has_the_vectors_of_its_own_library(row_vectors, name):
     vectors, folders = row_vectors
     spec = ENCODERS[name]
-    joined = f"{PAPER.title}{SEPARATORS.get(name, spec.recipe.separator)}{PAPER.abstract}"
+    separator, pooling = SAID.get(name, (spec.recipe.separator, spec.pooling))
+    joined = f"{PAPER.title}{separator}{PAPER.abstract}"
     texts = [f"query: {joined}", "query: query of models"] if name == "e5" else [joined, "query of models"]
     if name in PIPELINES:
         from sentence_transformers import SentenceTransformer
@@ -77,9 +76,9 @@ def test_every_row_has_the_vectors_of_its_own_library(row_vectors, name):
     else:
         tree = spec.adapters and folders[name].parents[2] / f"models--{spec.adapters['PRX'].replace('/', '--')}"
         adapter = tree / "snapshots" / "abc123" if tree else None
-        expected = by_transformers(folders[name], texts, POOLINGS.get(name, spec.pooling), adapter)
+        expected = by_transformers(folders[name], texts, pooling, adapter)
     assert vectors[name] == pytest.approx(expected, abs=1e-5)
-    assert spec.pooling == POOLINGS.get(name, spec.pooling)
+    assert spec.pooling == pooling
 
 
 def by_transformers(folder, texts, pooling, adapter=None):

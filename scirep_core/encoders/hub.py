@@ -102,7 +102,7 @@ class TransformersEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of weights, tokenizer, config, pooling, length and dtype. Raises ConfigError for a bundled MiniLM with others."""
+        """Hash of weights, tokenizer, config, pooling, length and dtype. ConfigError for a bundled MiniLM with other weights."""
         files = model_folder.hashes(self.folder)
         if self.model == MINILM and files.get("model.safetensors") != MINILM_SHA256:
             raise ConfigError(f"{self.folder}: weights are not the published all-MiniLM-L6-v2. Reinstall the package")

@@ -47,7 +47,7 @@ HEAD = 64
 
 
 def checkpoint_of(here: Path) -> Path | None:
-    """Return the file that a name means: *.ckpt, or the one of a folder without other weights. ConfigError for none or several."""
+    """Return the checkpoint a name means, a file or a folder's only one; else None. ConfigError for no such file, or several."""
     if here.suffix == SUFFIX and not here.is_dir():
         if not here.is_file():
             raise ConfigError(f"{here}: there is no such file. The model hub has SciMult's as yuz9yuz/SciMult")

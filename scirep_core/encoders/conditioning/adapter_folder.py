@@ -77,7 +77,7 @@ def formats_named(name: str) -> set[Format]:
 
 
 def adapter_folders(folder: Path) -> dict[Format, str]:
-    """Return format -> subfolder of adapters. Raises ConfigError for one of no format, or of another's, and for fusion layers."""
+    """Return format -> subfolder of a folder's adapters. ConfigError for one of no format, two of one, and fusion layers."""
     if fused := sorted(folder.glob(f"*/{FUSION}")):
         raise ConfigError(
             f"{fused[0].parent}: fusion layers are read of models that scirep train or export saved, not of others. "

@@ -82,7 +82,7 @@ class Conditioning(nn.Module):
 
 
 class Conditioned(nn.Module):
-    """A trunk and its conditioning: packed documents in, a vector each out. ConfigError for a shared pass not by cls."""
+    """A trunk and its conditioning: packed documents in, a vector each out. ConfigError for a shared pass without pooling cls."""
 
     def __init__(self, trunk: Trunk, conditioning: Conditioning, pooling: str = "cls") -> None:
         super().__init__()

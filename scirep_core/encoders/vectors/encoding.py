@@ -161,8 +161,6 @@ def plan(
     papers: Path, out: Path, encoder: Encoder, format: Format, reading: Reading | None = None, per_shard: int = PART
 ) -> Plan:
     """Return the folder's plan, made by whoever comes first. DataError for a fault in the input, ConfigError where it differs."""
-    if per_shard < 1:
-        raise ConfigError(f"{per_shard} papers in a shard: give at least 1")
     _check_file(papers)
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out}: is a file. Give a folder, or a name that ends in .npz")
@@ -179,9 +177,7 @@ def plan(
                 value = {"encoder": encoder.name, "settings": wanted, "shards": [list(part) for part in parts]}
                 write_json(path, value)
     made = read_plan(out)
-    differing = [name for name in wanted if made.settings.get(name) != wanted[name]]
-    if differing:
-        name = differing[0]
+    if name := next((name for name in wanted if made.settings.get(name) != wanted[name]), ""):
         what = {
             "fingerprint": "other weights, tokenizer, config or (in half precision) kind of device",
             "input": "another file of papers",
