@@ -89,17 +89,7 @@ def test_random_weights_and_minilms_give_transformers_states(tmp_path, minilm, c
         assert (a - b).abs().max() <= 1e-5
 
 
-def test_documents_lie_by_route_then_length_each_once():
-    documents = draw(50, (5, 3, 5, 1, 3, 3))
-    batch = pack(documents, [1, 0, 0, 1, 0, 1])
-    runs = [(run.route, run.length, run.size) for run in batch.runs]
-    assert runs == [(0, 3, 2), (0, 5, 1), (1, 1, 1), (1, 3, 1), (1, 5, 1)]
-    assert batch.order.tolist() == [1, 4, 2, 3, 5, 0]
-    assert batch.ids.tolist() == [token for i in batch.order for token in documents[i]]
-    assert batch.positions.tolist() == [place for i in batch.order for place in range(len(documents[i]))]
-    assert batch.starts.tolist() == [0, 3, 6, 11, 12, 15, 20]
-    assert batch.routes == ((0, slice(0, 3), slice(0, 11)), (1, slice(3, 6), slice(11, 20)))
-    assert batch.in_order(batch.order[:, None]).flatten().tolist() == list(range(6))
+def test_a_batch_needs_documents_and_each_document_a_token():
     for wrong in ([], [[1], []]):
         with pytest.raises(ValueError, match="a batch needs documents, and each document a token"):
             pack(wrong)
