@@ -128,6 +128,32 @@ def test_inventory_and_chapters_agree_and_every_state_rests_on_something_committ
     assert list(unsupported(ROWS, notebooks())) == []
 
 
+@pytest.mark.parametrize(
+    ("identity", "change", "says"),
+    [
+        ("CS-T2", {"chapter": "csfcube/agrement"}, "CS-T2: no notebook csfcube/agrement"),
+        ("CS-T2", {"chapter": "csfcube/baselines"}, "csfcube/agreement claims CS-T2"),
+        ("CS-T2", {"chapter": "csfcube/baselines"}, "csfcube/baselines does not claim CS-T2"),
+        ("csfcube/errors", ("CS-C12", "CS-T1"), "csfcube/errors claims CS-T1"),
+        ("csfcube/errors", (), "csfcube/errors does not claim CS-C12"),
+        ("csfcube/errors", ("CS-C12", "CS-C12"), "csfcube/errors claims CS-C12 2 times"),
+        ("V2-C1", {"state": "sample"}, "V2-C1: sample, but no row of real data is recorded"),
+        ("CS-C9", {"state": "open"}, "CS-C9: open, but no row of the open literature is recorded"),
+        ("V2-T5", {"state": "exact"}, "V2-T5: exact, but no row of real data is recorded"),
+        ("CS-C9", {"state": "exact"}, "CS-C9: exact, but there is no printed number"),
+        ("CS-C7", {"rests": ""}, "CS-C7: arithmetic, but no printed number of CS-C7"),
+        ("SM-C1", {"chapter": "beyond/slips", "state": "embedded"}, "SM-C1: embedded, but beyond/slips neither"),
+    ],
+)
+def test_a_claim_on_one_side_alone_or_without_support_is_found(identity: str, change: Any, says: str):
+    rows, chapters = ROWS, notebooks()
+    if isinstance(change, dict):
+        rows = [row._replace(**change) if row.id == identity else row for row in ROWS]
+    else:
+        chapters = {**chapters, identity: Notebook(change)}
+    assert any(says in fault for fault in (*disagreements(rows, chapters), *unsupported(rows, chapters)))
+
+
 def test_what_a_recorded_study_answers_is_not_left_at_arithmetic():
     """A study that was recorded and that no exhibit mentions: the inventory would say less than the book holds."""
     by, stale = {row.id: row for row in ROWS}, []
@@ -246,6 +272,16 @@ def test_the_book_shows_what_its_states_promise(built_book: Path):
     chapters = held(built_book)
     assert chapters, "no chapter in this book"
     assert list(unshown(ROWS, chapters, sums(built_book))) == []
+
+
+def test_a_promise_that_no_page_keeps_is_found():
+    empty = {page: Shown(page, {}, {}, {}) for page in notebooks()}
+    faults = list(unshown(ROWS, empty, {}))
+    for row in ROWS:
+        if "embedded" in row.states or ("arithmetic" in row.states and not row.numberless):
+            assert any(fault.startswith(f"{row.id}:") for fault in faults), row.id
+    assert any(fault.startswith("CS-C2: quoted only") for fault in faults)
+    assert list(unshown(ROWS, {}, {})) == []
 
 
 @pytest.fixture(scope="module")

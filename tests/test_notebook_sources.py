@@ -7,13 +7,14 @@ import inspect
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from unittest import mock
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError
+from toy_notebooks import write
 
 from scirep_core import book
 from scirep_core.book import coverage
@@ -164,3 +165,74 @@ def test_every_call_of_the_library_fits_its_signature(path: Path) -> None:
 def test_every_chapter_has_its_own_place_in_the_book() -> None:
     about = [json.loads(path.read_text(encoding="utf-8"))["metadata"]["scirep"] for path in NOTEBOOKS]
     assert max(Counter((one["paper"], one["order"]) for one in about).values()) == 1
+
+
+# ---- the lint itself ------------------------------------------------------------------------------------------------
+
+NEEDS = ["embedded", "csfcube", "results/real/csfcube/*.jsonl"]
+CLEAN = dict(zip(About.model_fields, ("csfcube", "5.1", "Baselines", 2, ["CS-T1"], NEEDS, ["rows"]), strict=False))
+Change = Callable[[dict[str, Any]], object]
+
+
+def broken(change: Change, tmp_path: Path) -> list[str]:
+    path = write(tmp_path / "csfcube" / "x.ipynb", "print(seed)", **CLEAN)
+    notebook = json.loads(path.read_text())
+    text = "See {doc}`/csfcube/a` at 1/2/3."
+    notebook["cells"].append({"cell_type": "markdown", "id": "end", "metadata": {}, "source": text})
+    change(notebook)
+    path.write_text(json.dumps(notebook))
+    return list(faults(path))
+
+
+def source(text: str, cell: int = 1) -> Change:
+    return lambda notebook: notebook["cells"][cell].update(source=text)
+
+
+def about(**change: Any) -> Change:
+    return lambda notebook: notebook["metadata"]["scirep"].update(change)
+
+
+HOME = "/".join(("", "home", "me", "x.csv"))  # in pieces: the tree must not hold a machine's path
+
+
+@pytest.mark.parametrize(
+    ("says", "change"),
+    [
+        ("outputs or an execution count", lambda n: n["cells"][1].update(execution_count=3)),
+        ("outputs or an execution count", lambda n: n["cells"][1].update(outputs=[{"output_type": "stream"}])),
+        ("traces of a run", lambda n: n["cells"][1]["metadata"].update(papermill={})),
+        ("metadata left behind: ['widgets']", lambda n: n["metadata"].update(widgets={})),
+        ("kernelspec is not", lambda n: n["metadata"]["kernelspec"].update(name="conda-env")),
+        ("language_info", lambda n: n["metadata"].update(language_info={"name": "python", "version": "3.11"})),
+        ("not notebook format 4.5", lambda n: n.update(nbformat_minor=4)),
+        ("cell id 'cell-0' on 2 cells", lambda n: n["cells"][1].update(id="cell-0")),
+        ("is random", lambda n: n["cells"][1].update(id="4fe1d1c6")),
+        ("0 cells are tagged", lambda n: n["cells"][0]["metadata"].clear()),
+        ("2 cells are tagged", lambda n: n["cells"][1]["metadata"].update(tags=["parameters"])),
+        ("parameter seed has no comment", source("seed: int = 0", 0)),
+        ("only typed values", source("seed = 0  # x", 0)),
+        ("unknown parameter 'sedd'", source("sedd: int = 0  # x", 0)),
+        ("declared int, but is float elsewhere", source("learning_rate: int = 1  # x", 0)),
+        ("valid are 1 to 100", source("ndcg_percent: int = 0  # x", 0)),
+        ("f has 26 lines", source("def f():\n" + "    a = 1\n" * 24 + "    return a")),
+        ("is not Python", source("def")),
+        ("is empty", source(" ")),
+        ("path of a machine", source(f"open('{HOME}')")),
+        ("path of a machine", source(f"Results in `{HOME}`.", 2)),
+        ("path of a machine", source("open('../data/x')")),
+        ("path of a machine", source(r"open('C:\\Users\\me')")),
+        ("metadata.scirep.title: Field required", lambda n: n["metadata"]["scirep"].pop("title")),
+        ("metadata.scirep.title: String should match", about(title="")),
+        ("metadata.scirep.order: Input should be a valid number", about(order=True)),
+        ("metadata.scirep.produces.0: Input should be a valid string", about(produces=[3])),
+        ("is not the folder", about(paper="scimult")),
+        ("metadata.scirep.exhibits.0: Input should be", about(exhibits=["CS-T99"])),
+        ("'cfscube', which has no manifest", about(needs=["cfscube"])),
+        ("only recorded results", about(needs=["data/x"])),
+        ("metadata.scirep.after: Input should be", about(after="all")),
+    ],
+)
+def test_each_fault_is_found(tmp_path: Path, says: str, change: Change) -> None:
+    assert broken(lambda notebook: None, tmp_path) == []
+    found = broken(change, tmp_path)
+    assert any(says in fault for fault in found), found
