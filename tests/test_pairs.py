@@ -141,6 +141,15 @@ def test_rows_go_to_standard_output_even_where_that_is_a_file(folder, tmp_path):
     assert "1 pairs of 1 papers" in done.stderr
 
 
+def test_a_reader_who_has_seen_enough_ends_the_command_without_a_complaint(folder):
+    source = folder([paper(f"p{i}", "a") for i in range(3000)])
+    words = [sys.executable, "-m", "scirep_core.cli", "data", "pairs", str(source), "--cap", "3000", "--out", "-"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        command.stdout.read(1)
+        command.stdout.close()
+        assert b"scirep:" not in command.stderr.read()
+
+
 def test_the_embedded_field_becomes_a_file_that_training_reads(tmp_path, capsys):
     ensure(tmp_path / "literature", "maple", 1200, 0)
     source, out = tmp_path / "literature" / "maple" / "Computer_Science", tmp_path / "cs_journal_train.json"

@@ -201,6 +201,8 @@ def pairs(
                 stream.write((json.dumps(row) + "\n").encode())
                 if done % 10_000 == 0:
                     say(f"{done:,} of {report.papers:,} papers")
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise CacheError(f"{out}: cannot write ({error.strerror}). Free space or choose another place") from None
     if as_json:
