@@ -138,15 +138,16 @@ class _Library:
         """Files beside the modules that are not Python. A folder without any Python counts when a module names it."""
         named = {word.strip("/").partition("/")[0] for word in words}
         for folder in {path.parent for path in files}:
-            for path in folder.rglob("*"):
-                inside = path.relative_to(folder).parts
-                hidden = any(part.startswith((".", "__pycache__")) for part in inside)
-                if hidden or not path.is_file() or path.suffix in (".py", ".pyc", ".part") or path.name == "py.typed":
-                    continue
-                top = folder / inside[0]
-                if top.is_dir() and (any(top.rglob("*.py")) or (folder == self.package and top.name not in named)):
-                    continue
-                yield path
+            for top in folder.iterdir():
+                inside = [top]
+                if top.is_dir():
+                    if any(top.rglob("*.py")) or (folder == self.package and top.name not in named):
+                        continue
+                    inside += top.rglob("*")
+                for path in inside:
+                    hidden = any(part.startswith((".", "__pycache__")) for part in path.relative_to(folder).parts)
+                    if not hidden and path.is_file() and path.suffix not in _NO_DATA and path.name != "py.typed":
+                        yield path
 
 
 @functools.lru_cache(maxsize=2)
@@ -168,6 +169,7 @@ def _parsed(text: str) -> ast.Module:
 
 
 _IMPORTERS = ("import_module", "__import__")
+_NO_DATA = (".py", ".pyc", ".part")
 
 
 def _walk(tree: ast.AST) -> Iterator[ast.AST]:
