@@ -98,15 +98,14 @@ def test_the_embedded_literature_as_files(tmp_path, monkeypatch):
 
     def work():
         embedded.write_embedded(out, 300, 0)
+        return {name: held for name, held in contents(out).items() if not name.endswith(".lock")}  # may stay (kit/store.py)
 
-    work()
-    alone = contents(out)
+    alone = work()
     store._remove(out)
     while killed(work, stop):  # all on one folder, each a point further
         stop += 1
         assert stop < 300
-    work()
-    assert stop > 20 and len(alone) > 5 and contents(out) == alone
+    assert stop > 20 and len(alone) > 5 and work() == alone
 
 
 def test_a_folder_that_replaces_another(tmp_path):

@@ -1,7 +1,7 @@
 """The embedded literature: a generative model of a small science (design section 5).
 
 With no network, the book runs on papers that never existed. `generate` draws what each paper is about (latents.py), who
-wrote it (people.py) and who cites whom (citations.py); titles and abstracts are written when asked for (plans.py, data/text.py,
+wrote it (people.py) and who cites whom (citations.py); titles and abstracts are written when asked for (plans.py, text.py,
 lexicon.py). `write_csfcube` pools and rates papers the way CSFCube did (ratings.py, facets.py); emit/ writes every
 other task of the five papers in its published layout. Because the latents are known, every task has an oracle: the ceiling.
 It is a simulation. It never stands in for a published number, and its text is the project's own.

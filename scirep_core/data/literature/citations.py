@@ -8,8 +8,6 @@ paper is usually related in background and seldom similar in method or result: t
 
 A reference is mentioned once in the text, and once more for each of: same problem (two more), same family of methods,
 same group of findings, plus, now and then, by chance. Four or more make it highly influential (SciRepEval A.2).
-
-Everything is done for blocks of papers at once; the cost is linear in the number of references.
 """
 
 from __future__ import annotations
@@ -68,13 +66,12 @@ def _earlier(rng: Random, latents: Latents, ordered: tuple[Ints, Ints, Ints, int
     u, v = rng.integers(0, FINE, size=(2, PROPOSALS, len(source)))
     position = first + np.maximum(available - 1 - (available * ((u * v) // FINE)) // FINE, 0)
     proposals = order[np.minimum(position, len(order) - 1)]
-    best = np.take_along_axis(proposals, latents.fame[proposals].argmax(axis=0)[None], axis=0)[0]
+    best = proposals[latents.fame[proposals].argmax(axis=0), np.arange(len(source))]
     return np.where(available > 0, best, -1)
 
 
 def _mentions(rng: Random, latents: Latents, citing: Ints, cited: Ints, dials: Dials) -> Ints:
-    same = {name: getattr(latents, name)[citing] == getattr(latents, name)[cited]
-            for name in ("problem", "family", "group")}  # fmt: skip
-    by_chance = chance(rng, 0.3 * dials.noise, len(citing)) * rng.integers(1, 4, size=len(citing))
-    mentions: Ints = 1 + 2 * same["problem"] + same["family"] + same["group"] + by_chance
+    mentions: Ints = 1 + chance(rng, 0.3 * dials.noise, len(citing)) * rng.integers(1, 4, size=len(citing))
+    for name, more in (("problem", 2), ("family", 1), ("group", 1)):
+        mentions += more * (getattr(latents, name)[citing] == getattr(latents, name)[cited])
     return mentions

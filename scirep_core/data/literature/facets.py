@@ -1,9 +1,8 @@
 """CSFCube from the embedded literature: queries, pools, ratings, splits, in the published files (CSFCube section 3).
 
-The shape is the real collection's: 34 query papers, 16 of them asked for two facets (5 background-method, 5
-background-result, 6 method-result), hence 16 + 17 + 17 = 50 pairs; 33 pairs from data-driven, 12 from resource or
-evaluation and 5 from theoretical papers; 8 pairs with pools of about 250, the others about 100; two folds per facet.
-A query paper must cite a few papers of the collection and have, for each of its facets, a candidate rated 2 or more.
+The shape is the real collection's (`SLOTS`, `TYPES`): 34 query papers, 16 of them asked for two facets, hence 50 pairs; 8
+pairs with pools of about 250, the others about 100; two folds per facet. A query paper must cite a few papers of the
+collection and have, for each of its facets, a candidate rated 2 or more.
 
 Who proposes which paper for rating ("Candidate Pooling"): seven unfaceted rankers see the whole collection, TF-IDF, averaged
 word vectors and TF-IDF-weighted word vectors, each on titles and on abstracts, and a stand-in for SPECTER. The papers a query
@@ -12,10 +11,7 @@ pool yet, walking further down their list past those that are. A candidate's sou
 
 Word vectors: positive pointwise mutual information between words and the `CONTEXTS` most frequent content words,
 counted within sentences, then the leading `DIMENSIONS` singular directions. SPECTER's place is taken by a noisy score on the
-latents and the citation graph, in integers:
-    12 same problem + 8 same topic + 5 same area + 2 same method + 2 same family + 6 same aspect
-    + 10 one cites the other + 3 each reference in common (at most 4) + noise 0..11
-It is a stand-in, not a model: it is used for pooling alone and no score of it is ever shown. Similarities are rounded to 8
+latents and the citation graph (`_specter`), used for pooling alone: no score of it is ever shown. Similarities are rounded to 8
 decimals before ranking and ties go to the earlier paper, so that a machine's linear algebra cannot reorder a pool.
 
 Beside the published files there are three of ours: `oracle.json` (the true relevance of every rated candidate, the
@@ -42,26 +38,15 @@ from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import to_jsonl
 from scirep_core.kit.store import write_json, write_text, writing
 
-METHODS = (
-    "specter",
-    "abs_tfidf",
-    "title_tfidf",
-    "abs_cbow200",
-    "title_cbow200",
-    "abs_tfidfcbow200",
-    "title_tfidfcbow200",
-)
+METHODS = ("specter", *(f"{part}_{by}" for by in ("tfidf", "cbow200", "tfidfcbow200") for part in ("abs", "title")))
 CONTEXTS = 400
 DIMENSIONS = 200
 NOISE = 12  # SPECTER's stand-in
 Floats = npt.NDArray[np.float64]
 
 
-class Pool(NamedTuple):
-    """Candidates (positions of papers) of one query, and the methods that brought each of them in."""
-
-    candidates: tuple[int, ...]
-    sources: tuple[tuple[str, ...], ...]
+Pool = dict[int, list[str]]
+"""Candidates (positions of papers) of one query -> the methods that brought each of them in."""
 
 
 def rankings(literature: Literature, queries: Sequence[int]) -> dict[str, Ints]:
@@ -97,16 +82,13 @@ def _word_vectors(sentences: Any) -> Floats:
 
 def _cosines(vectors: Floats, rows: Ints) -> Floats:
     norms = np.maximum(np.sqrt((vectors * vectors).sum(axis=1, keepdims=True)), 1e-12)
-    unit = vectors / norms
-    cosines: Floats = unit[rows] @ unit.T
-    return cosines
+    unit: Floats = vectors / norms
+    return unit[rows] @ unit.T
 
 
 def _specter(literature: Literature, rows: Ints) -> Floats:
-    latents, cites = literature.latents, literature.cites
-    rng = stream(literature.seed, "pools")
-    citers = literature.cited_by
-    scores = []
+    latents, cites, citers = literature.latents, literature.cites, literature.cited_by
+    rng, scores = stream(literature.seed, "pools"), []
     for query in rows.tolist():
         score = rng.integers(0, NOISE, size=len(latents))
         for name, weight in (("problem", 12), ("topic", 8), ("area", 5), ("method", 2), ("family", 2), ("aspect", 6)):
@@ -141,8 +123,8 @@ def draw_pool(cited: Sequence[int], ranked: dict[str, Ints], row: int, depth: in
             sources.setdefault(paper, []).append(METHODS[method])
             if new == depth:
                 break
-    candidates = [list(sources)[k] for k in rng.permutation(len(sources)).tolist()]
-    return Pool(tuple(candidates), tuple(tuple(sources[c]) for c in candidates))
+    papers = list(sources)
+    return {papers[k]: sources[papers[k]] for k in rng.permutation(len(papers)).tolist()}
 
 
 FEWEST_PAPERS = 300
@@ -173,12 +155,12 @@ class Slot(NamedTuple):
 
 
 class QueryPaper(NamedTuple):
-    """A query paper found: its position, pool, and per facet the true relevances and the published rating lists."""
+    """A query paper found: its position, pool, and per facet the true relevances in hundredths and the published rating lists."""
 
     slot: Slot
     paper: int
     pool: Pool
-    truth: dict[str, list[float]]
+    truth: dict[str, Ints]
     ratings: dict[str, dict[str, list[int]]]
 
 
@@ -212,9 +194,8 @@ def find_queries(literature: Literature, people: Ratings) -> list[QueryPaper]:
     citing = literature.cites.counts() >= FEWEST_CITED
     waiting: list[list[int]] = []  # by paper type
     for kind in range(len(KINDS)):
-        suitable = np.flatnonzero((literature.latents.kind == kind) & citing)
-        wanted = SPARES * sum(slot.kind == kind for slot in slots)
-        waiting.append(rng.permutation(suitable)[:wanted].tolist())
+        suitable = rng.permutation(np.flatnonzero((literature.latents.kind == kind) & citing))
+        waiting.append(suitable[: SPARES * sum(slot.kind == kind for slot in slots)].tolist())
     rows = [paper for papers in waiting for paper in papers]
     ranked, row_of = rankings(literature, rows), {paper: k for k, paper in enumerate(rows)}
     found = []
@@ -222,10 +203,11 @@ def find_queries(literature: Literature, people: Ratings) -> list[QueryPaper]:
         for paper in list(waiting[slot.kind]):
             depth = pool_depth(len(literature.papers), slot.large)
             pool = draw_pool(literature.cites.of(paper).tolist(), ranked, row_of[paper], depth, rng)
-            query = _rated(literature, slot, paper, pool, ratings, people)
+            truth = {facet: relevance(literature.latents, facet, paper, np.array(list(pool))) for facet in slot.facets}
+            rated = {facet: rate(hundredths, ratings, people) for facet, hundredths in truth.items()}
             waiting[slot.kind].remove(paper)
-            if all(max(query.ratings[facet]["relevance_adju"]) >= 2 for facet in slot.facets):
-                found.append(query)
+            if all(max(lists["relevance_adju"]) >= 2 for lists in rated.values()):
+                found.append(QueryPaper(slot, paper, pool, truth, rated))
                 break
         else:
             raise ConfigError(
@@ -244,37 +226,18 @@ def _slots(rng: Random) -> list[Slot]:
     ]
 
 
-def _rated(literature: Literature, slot: Slot, paper: int, pool: Pool, rng: Random, people: Ratings) -> QueryPaper:
-    truth, ratings = {}, {}
-    for facet in slot.facets:
-        hundredths = relevance(literature.latents, facet, paper, np.array(pool.candidates))
-        truth[facet] = (hundredths / 100).tolist()
-        ratings[facet] = rate(hundredths, rng, people)
-    return QueryPaper(slot, paper, pool, truth, ratings)
-
-
 def _write_papers(folder: Path, literature: Literature, found: list[QueryPaper]) -> None:
     papers = literature.papers
-    abstracts = (
-        {
-            "paper_id": p.paper_id,
-            "title": p.title,
-            "abstract": list(p.sentences),
-            "pred_labels": list(p.labels),
-            "metadata": {"year": p.year},
-        }
-        for p in papers
-    )
+    abstracts = ({"paper_id": p.paper_id, "title": p.title, "abstract": p.sentences, "pred_labels": p.labels,
+                  "metadata": {"year": p.year}} for p in papers)  # fmt: skip
     references = (
-        {"paper_id": p.paper_id, "cites": [papers[k].paper_id for k in literature.cites.of(i).tolist()]}
-        for i, p in enumerate(papers)
+        {"paper_id": p.paper_id, "cites": literature.ids(literature.cites.of(i))} for i, p in enumerate(papers)
     )
     table = io.StringIO()
     rows = csv.writer(table)  # CRLF line ends, as published
     rows.writerow(["pid", "facet", "year", "title", "paper type"])
-    for facet, query in _pairs(found):
-        paper = papers[query.paper]
-        rows.writerow([paper.paper_id, facet, paper.year, paper.title, KINDS[query.slot.kind]])
+    pairs = ((facet, papers[query.paper], KINDS[query.slot.kind]) for facet, query in _pairs(found))
+    rows.writerows([p.paper_id, facet, p.year, p.title, kind] for facet, p, kind in pairs)
     write_text(folder / "abstracts-csfcube-preds.jsonl", to_jsonl(abstracts))
     write_text(folder / "citations.jsonl", to_jsonl(references))
     write_text(folder / "queries-release.csv", table.getvalue())
@@ -282,16 +245,16 @@ def _write_papers(folder: Path, literature: Literature, found: list[QueryPaper])
 
 def _write_ratings(folder: Path, literature: Literature, found: list[QueryPaper]) -> None:
     names = [p.paper_id for p in literature.papers]
-    cands = {query.paper: [names[c] for c in query.pool.candidates] for query in found}
+    cands = {query.paper: [names[c] for c in query.pool] for query in found}
     for facet in FACETS:
         rated = {names[q.paper]: {"cands": cands[q.paper], **q.ratings[facet]} for f, q in _pairs(found) if f == facet}
         write_json(folder / f"test-pid2anns-csfcube-{facet}.json", rated)
-    pools = {names[q.paper]: {"cands": cands[q.paper], "cand_source": [list(s) for s in q.pool.sources]} for q in found}
+    pools = {names[q.paper]: {"cands": cands[q.paper], "cand_source": list(q.pool.values())} for q in found}
     write_json(folder / "test-pid2pool-csfcube.json", pools)
-    truth = {f"{names[q.paper]}_{f}": dict(zip(cands[q.paper], q.truth[f], strict=True)) for f, q in _pairs(found)}
-    write_json(folder / "oracle.json", truth)
-    splits = _splits(literature.seed, [(f, names[q.paper]) for f, q in _pairs(found)])
-    write_json(folder / "evaluation_splits.json", splits)
+    true = {f"{names[q.paper]}_{f}": dict(zip(cands[q.paper], (q.truth[f] / 100).tolist(), strict=True))
+            for f, q in _pairs(found)}  # fmt: skip
+    write_json(folder / "oracle.json", true)
+    write_json(folder / "evaluation_splits.json", _splits(literature.seed, list(true)))
 
 
 def _pairs(found: list[QueryPaper]) -> Iterator[tuple[str, QueryPaper]]:
@@ -302,12 +265,12 @@ def _pairs(found: list[QueryPaper]) -> Iterator[tuple[str, QueryPaper]]:
                 yield facet, query
 
 
-def _splits(seed: int, pairs: list[tuple[str, str]]) -> dict[str, dict[str, list[str]]]:
+def _splits(seed: int, pairs: list[str]) -> dict[str, dict[str, list[str]]]:
     """Return facet or `all` -> fold -> pairs; what one fold tests the other develops on."""
     rng = stream(seed, "splits")
     splits: dict[str, dict[str, list[str]]] = {}
     for facet in FACETS:
-        names = [f"{paper}_{facet}" for f, paper in pairs if f == facet]
+        names = [pair for pair in pairs if pair.endswith(f"_{facet}")]
         shuffled = [names[k] for k in rng.permutation(len(names)).tolist()]
         first, second = shuffled[: FIRST_FOLD[facet]], shuffled[FIRST_FOLD[facet] :]
         splits[facet] = {"fold1_dev": second, "fold2_dev": first, "fold1_test": first, "fold2_test": second}

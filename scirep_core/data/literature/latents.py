@@ -25,7 +25,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from scirep_core.data.literature.lexicon import FIELDS, Lexicon, lexicon
+from scirep_core.data.literature.lexicon import FIELDS, lexicon
 from scirep_core.kit.errors import ConfigError, nearest
 
 Ints = npt.NDArray[np.int64]
@@ -152,8 +152,8 @@ def chance(rng: Random, probability: float, size: int | tuple[int, ...]) -> Mask
 
 def bell(rng: Random, shape: tuple[int, ...], spread: int) -> Ints:
     """Return bell-shaped integers around 0 with standard deviation `spread`: a sum of 12 uniform numbers."""
-    drawn: Ints = (rng.integers(0, 1001, size=(12, *shape)).sum(axis=0) - 6000) * spread // 1001
-    return drawn
+    centred: Ints = rng.integers(0, 1001, size=(12, *shape)).sum(axis=0) - 6000
+    return centred * spread // 1001
 
 
 def _fashions(rng: Random, usual: Sequence[Sequence[int]], length: int) -> Ints:
@@ -167,26 +167,17 @@ def _pick(rng: Random, lists: Ints, row: Ints) -> Ints:
 
 def draw_latents(papers: int, seed: int, dials: Dials) -> Latents:
     """Draw the latents of `papers` papers, sorted by year. Linear in `papers`."""
-    words = lexicon()
     science, rng = stream(seed, "science"), stream(seed, "papers")
     span = dials.last_year - dials.first_year + 1
     year = np.sort(weighted(rng, np.arange(span, 4 * span, 3), papers)) + dials.first_year  # science grows fourfold
-    kind = weighted(rng, KIND_SHARES, papers)
-    background = _background(words, science, rng, dials, papers)
-    method = _methods(words, science, rng, dials, background, year)
-    result = _findings(words, science, rng, dials, background, method, kind)
-    return Latents(
-        year=year,
-        kind=kind,
-        **background,
-        **method,
-        **result,
-        **_standing(words, seed, background, method),
-        paper_number=_numbers(seed, papers),
-    )
+    drawn = {"year": year, "kind": weighted(rng, KIND_SHARES, papers), "paper_number": _numbers(seed, papers)}
+    for part in (_background, _methods, _findings):
+        drawn |= part(science, rng, dials, drawn)
+    return Latents(**drawn, **_standing(seed, drawn))
 
 
-def _background(words: Lexicon, science: Random, rng: Random, dials: Dials, papers: int) -> dict[str, Ints]:
+def _background(science: Random, rng: Random, dials: Dials, drawn: dict[str, Ints]) -> dict[str, Ints]:
+    words, papers = lexicon(), len(drawn["year"])
     topic_of, area_of = np.array([p.topic for p in words.problems]), np.array([t.area for t in words.topics])
     field_of = np.array([t.field for t in words.topics])
     wanted = [FIELDS.index(name) for name in dials.fields] or list(range(len(FIELDS)))
@@ -196,8 +187,7 @@ def _background(words: Lexicon, science: Random, rng: Random, dials: Dials, pape
     weight = science.integers(3, 6, size=len(topic_of)) * (share * 10_000 // per_field)[field_of[topic_of]]
     problem = weighted(rng, weight, papers)
     topic = topic_of[problem]
-    field = field_of[topic]
-    usual = _usual(words, "obstacles")
+    field, usual = field_of[topic], _usual("obstacles")
     obstacle = np.where(
         chance(rng, 0.6, papers),
         _pick(rng, _fashions(science, [usual[t.field] for t in words.topics], 3), topic),
@@ -206,8 +196,7 @@ def _background(words: Lexicon, science: Random, rng: Random, dials: Dials, pape
     # a field has two or three neighbours; a second problem comes from one of them
     neighbours = _fashions(science, [tuple(k for k in wanted if k != f) or (f,) for f in range(len(FIELDS))], 3)
     second_field = _pick(rng, neighbours, field)
-    first = first_of(field_of[topic_of])
-    second_problem = first[second_field] + rng.integers(0, per_field[second_field])
+    second_problem = first_of(field_of[topic_of])[second_field] + rng.integers(0, per_field[second_field])
     has_second = chance(rng, dials.interdisciplinary, papers) & (second_field != field)
     return {
         "problem": problem,
@@ -220,17 +209,16 @@ def _background(words: Lexicon, science: Random, rng: Random, dials: Dials, pape
     }
 
 
-def _usual(words: Lexicon, name: str) -> list[tuple[int, ...]]:
+def _usual(name: str) -> list[tuple[int, ...]]:
     """Return for each field the obstacles, modes or conditions one meets there: computing has its own."""
-    computing, other = words.usual[name]
+    computing, other = lexicon().usual[name]
     return [computing if field == "Computer science" else other for field in FIELDS]
 
 
 def _any_usual(rng: Random, usual: list[tuple[int, ...]], row: Ints) -> Ints:
     sizes = np.array([len(options) for options in usual])
     table = np.array([np.resize(options, sizes.max()) for options in usual])
-    drawn: Ints = table[row, rng.integers(0, sizes[row])]
-    return drawn
+    return table[row, rng.integers(0, sizes[row])]
 
 
 def first_of(groups: Ints) -> Ints:
@@ -238,17 +226,13 @@ def first_of(groups: Ints) -> Ints:
     return np.searchsorted(groups, np.arange(int(groups.max()) + 1))
 
 
-def _methods(
-    words: Lexicon, science: Random, rng: Random, dials: Dials, background: dict[str, Ints],
-    year: Ints,
-) -> dict[str, Ints]:  # fmt: skip
-    papers, topic = len(year), background["topic"]
+def _methods(science: Random, rng: Random, dials: Dials, drawn: dict[str, Ints]) -> dict[str, Ints]:
+    words, year, topic, papers = lexicon(), drawn["year"], drawn["topic"], len(drawn["year"])
     family_of = np.array([m.family for m in words.methods])
     members = np.stack([np.flatnonzero(family_of == f) for f in range(len(words.families))])
     usual = [words.fields[t.field].families for t in words.topics]
-    fashion = members[_fashions(science, usual, 2)].reshape(len(usual), -1)
-    longest = max(len(u) for u in usual)
-    anywhere = members[_fashions(science, usual, longest)].reshape(len(usual), -1)
+    fashion, anywhere = (members[_fashions(science, usual, length)].reshape(len(usual), -1)
+                         for length in (2, max(map(len, usual))))  # fmt: skip
 
     def usual_method() -> Ints:
         """Return a method usual in the field, now and then one from anywhere."""
@@ -256,84 +240,73 @@ def _methods(
         return np.where(chance(rng, 0.9, papers), _pick(rng, anywhere, topic), any_method)
 
     method = np.where(chance(rng, dials.method_topicality, papers), _pick(rng, fashion, topic), usual_method())
-    method = _already_invented(words, method, year)
-    second = _already_invented(words, usual_method(), year)
+    method = _already_invented(method, year)
+    second = _already_invented(usual_method(), year)
     has_second = chance(rng, dials.second_method, papers) & (family_of[second] != family_of[method])
     second = np.where(has_second, second, NONE)
     return {
         "method": method,
         "family": family_of[method],
-        "mode": _any_usual(rng, _usual(words, "modes"), background["field"]),
+        "mode": _any_usual(rng, _usual("modes"), drawn["field"]),
         "second_method": second,
         "second_family": np.where(second == NONE, NONE, family_of[second]),
     }
 
 
-def _already_invented(words: Lexicon, method: Ints, year: Ints) -> Ints:
-    since = np.array([m.since for m in words.methods])
-    family = np.array([m.family for m in words.methods])
+def _already_invented(method: Ints, year: Ints) -> Ints:
+    since, family = np.array([(m.since, m.family) for m in lexicon().methods]).T
     oldest = np.array([min(np.flatnonzero(family == f), key=lambda m: (since[m], m)) for f in family])
     return np.where(since[method] > year, oldest[method], method)
 
 
-def _findings(
-    words: Lexicon, science: Random, rng: Random, dials: Dials, background: dict[str, Ints],
-    method: dict[str, Ints], kind: Ints,
-) -> dict[str, Ints]:  # fmt: skip
-    papers, topic = len(kind), background["topic"]
+def _findings(science: Random, rng: Random, dials: Dials, drawn: dict[str, Ints]) -> dict[str, Ints]:
+    words, topic, field, papers = lexicon(), drawn["topic"], drawn["field"], len(drawn["year"])
     group_of = np.array([a.group for a in words.aspects])
-    of_field = [
-        tuple(k for k, a in enumerate(words.aspects) if a.group in row.groups or a.group in (0, 6))
-        for row in words.fields
-    ]
-    reported = np.zeros((len(words.fields), len(words.groups)), dtype=np.bool_)
-    for number, row in enumerate(words.fields):
-        reported[number, [*row.groups, 0, 6]] = True
+    reported = np.array([[k in (*row.groups, 0, 6) for k in range(len(words.groups))] for row in words.fields])
+    of_field = [np.flatnonzero(row[group_of]).tolist() for row in reported]
     by_area = _fashions(science, [of_field[a.field] for a in words.areas], 5)
     area_of = np.array([t.area for t in words.topics])
     by_topic = np.take_along_axis(by_area[area_of], _fashions(science, [range(5)] * len(words.topics), 2), axis=1)
     by_family = _fashions(science, [range(len(words.aspects))] * len(words.families), 3)
     by_kind = np.stack([np.flatnonzero(group_of == g) for g in (0, 6, 7)])  # accuracy, measurement, theory
-    lists = ((by_topic, topic), (by_family, method["family"]), (by_kind, kind))
+    lists = ((by_topic, topic), (by_family, drawn["family"]), (by_kind, drawn["kind"]))
     usual = _fashions(science, of_field, max(map(len, of_field)))
-    usual_conditions = _usual(words, "conditions")
+    usual_conditions = _usual("conditions")
     conditions = _fashions(science, [usual_conditions[t.field] for t in words.topics], 3)
 
     def aspect() -> Ints:
         """Draw what a finding is about: from the topic's, the family's or the paper type's list, else the field's."""
         source = weighted(rng, (72, 14, 14), papers)
         listed = np.choose(source, [_pick(rng, *row) for row in lists])
-        plausible = reported[background["field"], group_of[listed]]  # a metallurgist reports no unemployment
+        plausible = reported[field, group_of[listed]]  # a metallurgist reports no unemployment
         from_list = chance(rng, dials.result_topicality, papers) & plausible
-        return np.where(from_list, listed, _pick(rng, usual, background["field"]))
+        return np.where(from_list, listed, _pick(rng, usual, field))
 
     def condition() -> Ints:
-        any_condition = _any_usual(rng, usual_conditions, background["field"])
+        any_condition = _any_usual(rng, usual_conditions, field)
         return np.where(chance(rng, dials.result_topicality, papers), _pick(rng, conditions, topic), any_condition)
 
     first, second = aspect(), aspect()
     has_second = chance(rng, dials.second_finding, papers) & (first != second)
-    drawn = {
+    pairs = {
         "aspect": (first, second),
         "group": (group_of[first], group_of[second]),
         "polarity": tuple(weighted(rng, (66, 16, 18), papers) for _ in "12"),
         "condition": (condition(), condition()),
     }
-    return {name: pair[0] for name, pair in drawn.items()} | {
-        f"second_{name}": np.where(has_second, pair[1], NONE) for name, pair in drawn.items()
-    }
+    main = {name: pair[0] for name, pair in pairs.items()}
+    return main | {f"second_{name}": np.where(has_second, pair[1], NONE) for name, pair in pairs.items()}
 
 
-def _standing(words: Lexicon, seed: int, background: dict[str, Ints], method: dict[str, Ints]) -> dict[str, Ints]:
+def _standing(seed: int, drawn: dict[str, Ints]) -> dict[str, Ints]:
     """Draw quality, hype, fame, venue, and the two special labels (DRSM purpose, biomimicry)."""
-    rng, field = stream(seed, "standing"), background["field"]
-    papers = len(field)
+    words, rng, field, papers = lexicon(), stream(seed, "standing"), drawn["field"], len(drawn["field"])
     quality = rng.integers(0, LEVELS, size=papers)
     hype = rng.integers(0, LEVELS, size=papers)
     luck = (1 << 16) // rng.integers(1 << 4, 1 << 16, size=papers)  # doubling it halves the papers
     venues = np.array([len(row.venues) for row in words.fields])
     medicine, copying = FIELDS.index("Medicine"), [c.name for c in words.families].index("nature-inspired design")
-    about_nature = (method["family"] == copying) | (method["second_family"] == copying)
+    about_nature = (drawn["family"] == copying) | (drawn["second_family"] == copying)
     return {
         "quality": quality,
         "hype": hype,

@@ -11,10 +11,6 @@ A string in them may contain choices `[a|b|c]` (nested choices allowed) and slot
 `spell` writes one of its spellings, `count` says how many there are. A concept is a list of such strings, ordered from
 old to new usage (the order carries vocabulary drift), so few words give many forms: "[noisy|corrupted] input" is two
 forms of one concept. Every choice has a number, so that an author can have a habit at it.
-
-The tree of background concepts is field > area > topic > problem; a problem is an act ("detecting"), an object
-("sarcasm", "ironic remarks") and a place ("in forum posts"), each with several spellings. Methods come in families and
-results in groups of aspects; neither belongs to a field, but a field has its favourites.
 """
 
 from __future__ import annotations
@@ -24,12 +20,13 @@ import itertools
 import math
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from scirep_core.kit.records import read_json
 
+T = TypeVar("T")
 Tree = tuple["str | Slot | Choice", ...]
 Draw = Callable[[], int]  # the next random number in 0..65535
 Fill = Mapping[str, Callable[[], str]]  # slot name -> text
@@ -98,7 +95,7 @@ class Topic(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """The third level; `acts` are (gerund, noun with preposition) pairs; medicine: `lay` names of it."""
+    """The third level; `acts` are (gerund, noun with preposition) pairs, `what` and `where` their object and place; `lay` names."""
 
     name: str
     definition: str
@@ -226,36 +223,40 @@ def count(tree: Tree) -> int:
     return math.prod(sum(count(o) for o in p.options) if isinstance(p, Choice) else 1 for p in tree)
 
 
-def _trees(strings: list[str]) -> tuple[Tree, ...]:
+def _trees(strings: Iterable[str]) -> tuple[Tree, ...]:
     return tuple(parse(s) for s in strings)
+
+
+def _made(kind: type[T], row: dict[str, Any], **more: Any) -> T:
+    """Make a record of a row of a word file: lists become trees, empty where the row has none; `more` is taken as it is."""
+    read = {name: row.get(name, ()) for name in kind.__annotations__ if name not in more}
+    return kind(**{name: value if isinstance(value, str) else _trees(value) for name, value in read.items()}, **more)
 
 
 @functools.cache
 def lexicon() -> Lexicon:
     """Read and parse the word files (once per process)."""
     folder = Path(__file__).parent
-    templates = _templates(read_json(folder / "templates.json"))
-    words = read_json(folder / "lexicon_methods.json")
-    findings = read_json(folder / "lexicon_findings.json")
-    names = read_json(folder / "lexicon_names.json")
+    words, findings, names = (read_json(folder / f"lexicon_{name}.json") for name in ("methods", "findings", "names"))
     families = {row["name"]: number for number, row in enumerate(words["families"])}
     groups = {row["name"]: number for number, row in enumerate(findings["aspects"])}
     acts = {name: tuple((parse(g), parse(n)) for g, n in pairs) for name, pairs in words["acts"].items()}
     habits = {"obstacles": words["obstacles"], "modes": words["modes"], "conditions": findings["conditions"]}
+    rows = [read_json(folder / "fields" / f"{name.lower().replace(' ', '_')}.json") for name in FIELDS]
     return Lexicon(
-        **_background([read_json(folder / "fields" / f"{slug(name)}.json") for name in FIELDS], acts, families, groups),
+        **_background(rows, acts, families, groups),
         obstacles=tuple((_trees(o["np"]), _trees(o["clause"])) for o in words["obstacles"]),
         usual={name: (_meant_for("computing", rows), _meant_for("other", rows)) for name, rows in habits.items()},
-        families=tuple(Concept(row["name"], row["definition"]) for row in words["families"]),
+        families=tuple(_made(Concept, row) for row in words["families"]),
         methods=tuple(
-            Method(m["name"], m["definition"], _named(m), _trees(m["step"]), family, m.get("since", 0))
+            _made(Method, m, np=_named(m), family=family, since=m.get("since", 0))
             for family, row in enumerate(words["families"])
             for m in row["methods"]
         ),
         modes=tuple(_trees(m["adverb"]) for m in words["modes"]),
-        groups=tuple(Concept(row["name"], row["definition"]) for row in findings["aspects"]),
+        groups=tuple(_made(Concept, row) for row in findings["aspects"]),
         aspects=tuple(
-            Aspect(a["name"], a["definition"], _trees(a["np"]), group, a["good"] == "up")
+            _made(Aspect, a, group=group, rising_is_good=a["good"] == "up")
             for group, row in enumerate(findings["aspects"])
             for a in row["members"]
         ),
@@ -264,7 +265,7 @@ def lexicon() -> Lexicon:
             for row in (findings["polarity"][outcome] for outcome in ("better", "same", "worse"))
         ),
         conditions=tuple(_trees(c["adverb"]) for c in findings["conditions"]),
-        templates=templates,
+        templates=_templates(read_json(folder / "templates.json")),
         phrases=_phrases(read_json(folder / "lexicon_phrases.json")),
         given_names=tuple(names["given_names"]),
         family_names=tuple(names["family_names"]),
@@ -283,31 +284,18 @@ def _named(concept: dict[str, Any]) -> tuple[Tree, ...]:
     return _trees(forms)
 
 
-def slug(name: str) -> str:
-    """Return the file stem of a field's name."""
-    return name.lower().replace(" ", "_")
-
-
 def _background(
-    rows: list[dict[str, Any]],
-    acts: dict[str, tuple[tuple[Tree, Tree], ...]],
-    families: dict[str, int],
-    groups: dict[str, int],
+    rows: list[dict[str, Any]], acts: dict[str, Any], families: dict[str, int], groups: dict[str, int]
 ) -> dict[str, Any]:
     fields, areas, topics, problems = list[Field](), list[Area](), list[Topic](), list[Problem]()
     for row in rows:
         for area in row["areas"]:
             for topic in area["topics"]:
-                for p in topic["problems"]:
-                    what, where, query, lay = (_trees(p.get(k, [])) for k in ("what", "where", "query", "lay"))
-                    forms = (acts[p["act"]], what, where, query, lay)
-                    problems.append(Problem(p["name"], p["definition"], *forms, len(topics)))
-                context, data, patient = (_trees(topic.get(k, [])) for k in ("context", "data", "patient"))
-                place = (len(areas), len(fields))
-                topics.append(Topic(topic["name"], topic["definition"], context, data, patient, *place))
-            areas.append(Area(area["name"], area["definition"], _trees(area.get("context", [])), len(fields)))
-        usual = tuple(families[n] for n in row["families"]), tuple(groups[n] for n in row["findings"])
-        fields.append(Field(row["name"], _trees(row["context"]), tuple(row["venues"]), *usual))
+                problems += [_made(Problem, p, acts=acts[p["act"]], topic=len(topics)) for p in topic["problems"]]
+                topics.append(_made(Topic, topic, area=len(areas), field=len(fields)))
+            areas.append(_made(Area, area, field=len(fields)))
+        methods, findings = tuple(families[n] for n in row["families"]), tuple(groups[n] for n in row["findings"])
+        fields.append(_made(Field, row, venues=tuple(row["venues"]), families=methods, groups=findings))
     return {"fields": tuple(fields), "areas": tuple(areas), "topics": tuple(topics), "problems": tuple(problems)}
 
 

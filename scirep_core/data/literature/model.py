@@ -1,10 +1,4 @@
-"""The collection as a whole: latents, authors, citations and texts of one generated literature.
-
-    latents (latents.py) -> authors (people.py) -> citations (citations.py)
-                         -> plans (plans.py) -> titles and abstracts (data/text.py, lexicon.py), written when asked for
-
-Cost is linear in the number of papers.
-"""
+"""The collection as a whole: latents, authors, citations and texts of one generated literature."""
 
 from __future__ import annotations
 
@@ -67,8 +61,7 @@ class Literature:
 
     def papers_at(self, positions: Iterable[int]) -> Iterator[Paper]:
         """Yield papers one by one."""
-        for i in positions:
-            yield self.paper(int(i))
+        return (self.paper(int(i)) for i in positions)
 
     @cached_property
     def papers(self) -> tuple[Paper, ...]:

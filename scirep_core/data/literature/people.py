@@ -86,25 +86,14 @@ def draw_people(latents: Latents, seed: int, dials: Dials) -> People:
     rank = np.arange(count) - first[home]  # 0: the most productive of the topic
     seniority = np.clip(LEVELS - 1 - rank * LEVELS // per_topic[home] + bell(rng, (count,), 150), 0, LEVELS - 1)
     teams = _teams(rng, latents, per_topic, first)
-    words = lexicon()
-    names = np.stack([
-        rng.integers(0, len(words.given_names), size=count),
-        np.where(chance(rng, 0.5, count), rng.integers(1, 27, size=count), 0),
-        rng.integers(0, len(words.family_names), size=count),
-    ])  # fmt: skip
+    given = rng.integers(0, len(lexicon().given_names), size=count)
+    middle = np.where(chance(rng, 0.5, count), rng.integers(1, 27, size=count), 0)
+    names = np.stack([given, middle, rng.integers(0, len(lexicon().family_names), size=count)])
     shares = np.flatnonzero(chance(rng, dials.ambiguity, count))
     names[:, shares] = names[:, rng.integers(0, count, size=len(shares))]
     standing = np.maximum.reduceat(seniority[teams.items], teams.starts[:-1]) if papers else np.zeros(0, np.int64)
-    return People(
-        teams=teams,
-        topic=home,
-        seniority=seniority,
-        affiliation=rng.integers(0, len(TOWNS) * len(HOUSES), size=count),
-        given=names[0],
-        middle=names[1],
-        family=names[2],
-        standing=standing,
-    )
+    affiliation = rng.integers(0, len(TOWNS) * len(HOUSES), size=count)
+    return People(teams, home, seniority, affiliation, names[0], names[1], names[2], standing)
 
 
 def _teams(rng: Random, latents: Latents, per_topic: Ints, first: Ints) -> Links:

@@ -4,10 +4,8 @@ The core of an abstract (background, objective, method, result) follows one of a
 paper gets a different combination of templates: its rank among the papers of the plan, scattered over all combinations
 by a multiplication (a bijection, as the multiplier shares no factor with their number). Where a plan has more papers
 than combinations, the surplus gets one more background sentence. So the skeleton of paper i is known without writing
-the papers before it, and a million papers need two integers each.
-
-Around the core stand sentences that betray other latents: purpose or biomimicry (twice, where they apply), a second
-field (always), quality, tone, standing and era (at the rates below).
+the papers before it, and a million papers need two integers each. Around the core stand sentences that betray other
+latents (`around`).
 """
 
 from __future__ import annotations
@@ -41,8 +39,6 @@ EXTRA = math.prod(RADICES)  # added once for each additional sentence
 STEP = 1_000_003  # a prime above every number of templates
 RATES = {"evidence": 90, "evidence2": 60, "tone": 80, "tone2": 50, "standing": 75, "era": 60, "other": 6}
 """Per cent of the abstracts that say it; a 2 stands for a second sentence of the kind."""
-
-
 assert 8 * len(RATES) < 63, "the bits of a plan no longer fit into one integer"
 
 
@@ -96,8 +92,7 @@ def draw_plans(latents: Latents, seed: int) -> Plans:
 def _ranks(code: Ints) -> Ints:
     """Return each element's position among the equal ones."""
     order = np.argsort(code, kind="stable")
-    ordered = code[order]
-    rank = np.empty(len(code), dtype=np.int64)
+    ordered, rank = code[order], np.empty_like(code)
     rank[order] = np.arange(len(code)) - np.searchsorted(ordered, ordered)
     return rank
 
@@ -136,12 +131,9 @@ def choose(code: int, rank: int, seed: int) -> tuple[int, ...]:
 def around(latents: Latents, standing: Ints, i: int, bits: int, dials: Dials) -> dict[str, str]:
     """Return what else is said: {place: group of lexicon_phrases or templates}, places before, middle and end."""
     remarks = {name: (bits >> (8 * k) & 255) * 100 < rate * 256 for k, (name, rate) in enumerate(RATES.items())}
-    levels = {"evidence": int(latents.quality[i]), "tone": int(latents.hype[i]), "standing": int(standing[i])}
-    groups: dict[str, str] = {}
-    for name, level in levels.items():
-        for place in (name, f"{name}2"):
-            if remarks.get(place):
-                groups[place] = f"{name}_{level * 4 // LEVELS}"
+    levels = {"evidence": latents.quality, "tone": latents.hype, "standing": standing}
+    groups = {place: f"{name}_{level[i] * 4 // LEVELS}" for name, level in levels.items() for place in (name, f"{name}2")
+              if remarks.get(place)}  # fmt: skip
     if remarks["era"]:
         span = dials.last_year - dials.first_year + 1
         groups["era"] = f"era_{(int(latents.year[i]) - dials.first_year) * 5 // span}"

@@ -1,12 +1,9 @@
 """Relevance to a facet, and how people rate it (CSFCube section 4, table 2).
 
 The truth is a graded relevance from the latents of ONE facet, in [0, 3]. It is the oracle; rounded it is what a
-flawless annotator would write: 3 near identical, 2 similar, 1 related, 0 unrelated. The tables below hold its values:
-  background   same problem, topic or area, each worth more when the obstacle is the same too
-  method       same method or family, each worth more in the same mode or a kindred one; main and second methods of the
-               two papers are compared, the best match counts, and one with a second method counts half
-  result       same aspect or group of aspects, each worth more with the same polarity and the same condition; a match
-               with a second finding counts almost fully (two second ones are not compared)
+flawless annotator would write: 3 near identical, 2 similar, 1 related, 0 unrelated. Main and second methods of two papers are
+compared and the best match counts, likewise findings (two second ones are not compared).
+
 Two of three annotators rate each query-facet pair. An annotator adds a bias and noise and sometimes lapses. Where both
 agree, their rating stands; else an adjudicator decides near the truth, mostly for one of the two. (In the real
 collection no agreed rating was overruled, and in 2-3 % the final rating is neither annotator's.) A rating is missing
@@ -15,7 +12,6 @@ now and then, written -1, as there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +42,7 @@ class Ratings(NamedTuple):
 
 def relevance(latents: Latents, facet: str, query: int, candidates: Ints) -> Ints:
     """Return the true relevance of candidate papers to one facet of the query, in hundredths of a grade (0-300)."""
-    return RELEVANCE[facet](latents, query, candidates)
+    return {"background": _background, "method": _method, "result": _result}[facet](latents, query, candidates)
 
 
 def _background(latents: Latents, q: int, c: Ints) -> Ints:
@@ -79,32 +75,22 @@ def _result(latents: Latents, q: int, c: Ints) -> Ints:
                 getattr(latents, theirs + name)[c] == getattr(latents, mine + name)[q]
                 for name in ("aspect", "group", "polarity", "condition")
             )
-            alone, if_polarity, if_condition, if_both = np.array(
-                [RESULT["elsewhere"], RESULT["group"], RESULT["aspect"]]
-            )[group.astype(np.int64) + aspect].T
+            rows = np.array([RESULT[near] for near in ("elsewhere", "group", "aspect")])
+            alone, if_polarity, if_condition, if_both = rows[group.astype(np.int64) + aspect].T
             score = alone + if_polarity * polarity + if_condition * condition + if_both * (polarity & condition)
             best = np.maximum(best, score * share // 100)
     return best
 
 
-RELEVANCE: dict[str, Callable[[Latents, int, Ints], Ints]] = {
-    "background": _background,
-    "method": _method,
-    "result": _result,
-}
-
-
 def grade(hundredths: Ints) -> Ints:
     """Return the rating 0-3 nearest to a relevance in hundredths (halves up)."""
-    rating: Ints = np.clip((hundredths + 50) // 100, 0, 3)
-    return rating
+    return np.clip((hundredths + 50) // 100, 0, 3)
 
 
 def _noise(rng: Random, size: int, grades: float) -> Ints:
     """Return bell-shaped integers of standard deviation `grades`, in hundredths: a sum of 12 uniform numbers."""
-    bell = rng.integers(0, 1001, size=(size, 12)).sum(axis=1) - 6000  # standard deviation 1001
-    noise: Ints = bell * round(100 * grades) // 1001
-    return noise
+    bell: Ints = rng.integers(0, 1001, size=(size, 12)).sum(axis=1) - 6000  # standard deviation 1001
+    return bell * round(100 * grades) // 1001
 
 
 def rate(truth: Ints, rng: Random, people: Ratings) -> dict[str, list[int]]:
@@ -117,8 +103,7 @@ def rate(truth: Ints, rng: Random, people: Ratings) -> dict[str, list[int]]:
     raw = []
     for annotator in pair:
         rating = grade(truth + _noise(rng, size, people.noise) + round(100 * people.bias[annotator]))
-        lapsed = chance(rng, people.lapse, size)
-        rating = np.where(lapsed, grade(truth)[rng.permutation(size)], rating)
+        rating = np.where(chance(rng, people.lapse, size), grade(truth)[rng.permutation(size)], rating)
         raw.append(np.where(chance(rng, people.missing, size), -1, rating))
     low, high = np.minimum(*raw), np.maximum(*raw)
     view = grade(truth + _noise(rng, size, people.adjudicator_noise))

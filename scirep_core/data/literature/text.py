@@ -33,6 +33,12 @@ T = TypeVar("T")
 ROW = 384  # random numbers per paper; a longer abstract goes through its row again
 LEAP = ROW // 4  # steps of the 64-bit generator a row takes: four 16-bit numbers a step
 NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight")
+PLACES = (
+    ("cross", "purpose", "biomimicry", "tone"),
+    ("evidence", "era"),
+    ("purpose2", "biomimicry2", "evidence2", "tone2", "standing", "other"),
+)
+"""Other sentences: those before the method, before the results, at the end."""
 LABELS = {"background": "background_label", "objective": "objective_label", "method": "method_label",
           "result": "result_label", "purpose": "objective_label", "biomimicry": "objective_label"}  # fmt: skip
 
@@ -41,7 +47,6 @@ class Writer:
     """Writes the papers of one literature, in any order. Holds no text."""
 
     def __init__(self, latents: Latents, people: People, plans: Plans, seed: int, dials: Dials) -> None:
-        """Bind the latents; nothing is written yet."""
         self.latents, self.people, self.plans, self.seed, self.dials = latents, people, plans, seed, dials
         self.words = lexicon()
         self._templates = _all_templates()
@@ -58,14 +63,12 @@ class Writer:
         return self._write(i)[1]
 
     def _write(self, i: int) -> tuple[Paper, tuple[int, ...]]:
-        latents = self.latents
-        draw = functools.partial(next, itertools.cycle(self._row(i)))
-        author = int(self.people.teams.items[self.people.teams.starts[i]])
-        fill = self.fill(i, draw)
-        plan = core(int(self.plans.code[i]))
-        chosen = choose(int(self.plans.code[i]), int(self.plans.rank[i]), self.seed)
-        body = [(g, self._templates[g][t]) for g, t in zip(plan.groups, chosen, strict=True)]
-        extra = around(latents, self.people.standing, i, int(self.plans.bits[i]), self.dials)
+        latents, draw = self.latents, functools.partial(next, itertools.cycle(self._row(i)))
+        author, fill = int(self.people.teams.items[self.people.teams.starts[i]]), self.fill(i, draw)
+        code, rank, bits = (int(values[i]) for values in self.plans)
+        plan = core(code)
+        body = [(g, self._templates[g][t]) for g, t in zip(plan.groups, choose(code, rank, self.seed), strict=True)]
+        extra = around(latents, self.people.standing, i, bits, self.dials)
         body = _arranged(body, self._chosen(extra, draw))
         title = any_of(self._templates["title" + plan.suffix], draw)
         sentences = tuple(self._sentence(template, draw, fill, author) for _, template in body)
@@ -141,9 +144,9 @@ class Writer:
             return f"{spell(form(problem.acts)[side], draw, {})} {words_of(problem.what)}{place}"
 
         def result(part: int, prefix: str = "") -> str:
-            aspect = words.aspects[getattr(latents, f"{prefix}aspect")[i]]
-            verbs, gains = words.polarity[getattr(latents, f"{prefix}polarity")[i]][aspect.rising_is_good]
-            condition = words_of(words.conditions[getattr(latents, f"{prefix}condition")[i]])
+            about, polarity, when = (getattr(latents, prefix + name)[i] for name in ("aspect", "polarity", "condition"))
+            aspect, condition = words.aspects[about], words_of(words.conditions[when])
+            verbs, gains = words.polarity[polarity][aspect.rising_is_good]
             if part == 0:
                 return f"{words_of(aspect.np)} {spell(any_of(verbs, draw), draw, {})} {condition}"
             return f"{spell(any_of(gains, draw), draw, {})} {words_of(aspect.np)} {condition}"
@@ -211,32 +214,23 @@ def draws(rng: Random) -> Draw:
 
 
 def _arranged(body: list[tuple[str, Template]], extra: dict[str, tuple[str, Template]]) -> list[tuple[str, Template]]:
-    """Put the other sentences where they belong: before the method, before the results, at the end."""
-    method = next((k for k, (g, _) in enumerate(body) if g.startswith("method")), len(body))
-    result = next((k for k, (g, _) in enumerate(body) if g.startswith("result")), len(body))
-
-    def those(*places: str) -> list[tuple[str, Template]]:
-        return [extra[p] for p in places if p in extra]
-
-    return [
-        *body[:method], *those("cross", "purpose", "biomimicry", "tone"), *body[method:result], *those("evidence", "era"),
-        *body[result:], *those("purpose2", "biomimicry2", "evidence2", "tone2", "standing", "other"),
-    ]  # fmt: skip
+    core = {part: [place for place in body if place[0].startswith(part)] for part in ("method", "result")}
+    first = [place for place in body if not place[0].startswith(tuple(core))]
+    return [place for part, places in zip((first, *core.values()), PLACES, strict=True)
+            for place in (*part, *(extra[name] for name in places if name in extra))]  # fmt: skip
 
 
 @functools.cache
 def _all_templates() -> dict[str, tuple[Template, ...]]:
-    words = lexicon()
-    groups = dict(words.templates)
-    numbers = itertools.count(1 + max(t.number for group in groups.values() for t in group))
-    phrases = words.phrases
-    leveled = {f"{name}_{k}": level for name in ("evidence", "tone", "standing", "era")
-               for k, level in enumerate(phrases[name])}  # fmt: skip
-    leveled |= {f"purpose_{k}": row["sentences"] for k, row in enumerate(phrases["purpose"])}
-    leveled |= {f"biomimicry_{side}": phrases["biomimicry"][side] for side in ("yes", "no")}
-    for name, trees in leveled.items():
-        groups[name] = tuple(Template(next(numbers), tree, opens=False) for tree in trees)
-    return groups
+    templates, phrases = lexicon().templates, lexicon().phrases
+    numbers = itertools.count(1 + max(t.number for group in templates.values() for t in group))
+    more = {f"{name}_{k}": level for name in ("evidence", "tone", "standing", "era")
+            for k, level in enumerate(phrases[name])}  # fmt: skip
+    more |= {f"purpose_{k}": row["sentences"] for k, row in enumerate(phrases["purpose"])}
+    more |= {f"biomimicry_{side}": phrases["biomimicry"][side] for side in ("yes", "no")}
+    return templates | {
+        name: tuple(Template(next(numbers), tree, opens=False) for tree in trees) for name, trees in more.items()
+    }
 
 
 @functools.cache

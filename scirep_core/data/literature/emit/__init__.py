@@ -1,9 +1,7 @@
 """Writes the embedded literature as the collections of the five papers, each in its published layout.
 
-    write_collection(root, "scirepeval", literature)   ->  <root>/scirepeval/..., <root>/scirepeval_test/...
-
-`COLLECTIONS` says which modules write what. Sizes follow the literature up to the published sizes, so that cost stays
-linear; each module's table says what is planted in its tasks, what decides a label and whether people err in it.
+Sizes follow the literature up to the published sizes, so that cost stays linear; planted.py says what decides a label and
+whether people err in it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The whole literature as files: every paper with text, venue, year, authors and references, in parquet shards.
 
     <root>/literature/papers/0000.parquet ...   `SHARD` papers each, in order of time
-        paper_id, title, abstract, year, venue, fields_of_study (1 or 2 names), authors [{author_id, name}],
-        references [{paper_id, mentions}], sentence_labels (facet of each sentence)
     <root>/literature/latents/0000.parquet ...  what each paper is (the truth): one integer column per latent
 
 Written shard by shard: memory does not grow with the literature.
@@ -24,9 +22,8 @@ SHARD = 50_000
 
 def write(root: Path, literature: Literature) -> None:
     """Write papers and latents."""
-    folder, known = root / "literature", literature.latents
+    folder, known, paper_id = root / "literature", literature.latents, {"paper_id": flat(literature)["doc_id"]}
     latents: dict[str, Column] = {f.name: ("int64", getattr(known, f.name).item) for f in fields(known)}
-    paper_id: dict[str, Column] = {"paper_id": ("string", literature.paper_id)}
     for shard, start in enumerate(range(0, len(literature), SHARD)):
         rows = range(start, min(start + SHARD, len(literature)))
         write_papers(folder / "papers" / f"{shard:04}.parquet", paper_id | _columns(literature), rows)

@@ -1,8 +1,7 @@
 """What every writer of the embedded collections shares: sizes, files in the published kinds, oracle vectors.
 
-Rows are streamed into parquet (row groups of `GROUP`), JSON lines (gzipped or not) or tab files; a file is whole or absent,
-and equal rows give equal bytes. Oracle vectors go to `<root>/oracle/<task>.npz`: for each id of the task a vector made from the
-latents alone, without the noise of people, such that the task's own evaluator (nearest by L2, linear probe, ...) reaches
+A file is streamed, whole or absent, and equal rows give equal bytes. An oracle has for each id of a task a vector made from
+the latents alone, without the noise of people, such that the task's own evaluator (nearest by L2, linear probe, ...) reaches
 the ceiling.
 """
 

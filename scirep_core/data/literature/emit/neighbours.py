@@ -1,20 +1,11 @@
 """Seven plain collections for short-query retrieval and the textual neighbours (Singh and Singh 2022, Table 2).
 
-    collection      papers of                                               published
-    acl_anth        natural language processing                             35,482
-    iclr            deep learning, with ratings, decision, citations        5,032
-    arxiv_cs_sy     systems and control                                     10,000
-    arxiv_math_at   algebraic topology                                      10,000
-    arxiv_hep_th    high energy theory                                      10,000
-    arxiv_qbio_nc   brain, mind and nerves, from three fields               6,903
-    arxiv_econ      econometrics                                            4,542
-
 One area holds few papers of a literature of thousands. So each collection has a small literature of its own, made with
 the same dials for the fields in question and cut down to the area: at least 240 papers, 3 % of the literature.
 
-A paper is asked for by its own title: what is relevant is known without any judgement, nobody errs, and the ceiling is
-MRR 100, median rank 1, T100 100. Oracle: `<id>/t` and `<id>/ta` share a vector of ones and minus ones, the paper's place
-in binary digits, so that two papers never point the same way.
+A paper is asked for by its own title: what is relevant is known without any judgement, and the ceiling is MRR 100, median
+rank 1, T100 100. Oracle: `<id>/t` and `<id>/ta` share a vector of ones and minus ones, the paper's place in binary digits, so
+that two papers never point the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scirep_core.data.literature.emit.files import digits, scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.files import digits, scaled, texts, write_lines, write_oracle
 from scirep_core.data.literature.emit.split import sample
 from scirep_core.data.literature.latents import LEVELS, Ints, Random, stream
 from scirep_core.data.literature.lexicon import lexicon
@@ -67,9 +58,8 @@ def write(root: Path, literature: Literature) -> None:
         small, papers = gather(literature, collection, number, wanted)
         path = root / collection.manifest / f"{collection.config}.jsonl.gz"
         write_lines(path, _rows(small, papers, collection))
-        ids = [small.paper_id(i) for i in papers.tolist()]
-        both = [f"{paper_id}/{part}" for paper_id in ids for part in ("t", "ta")]
-        write_oracle(root, f"neighbours/{collection.config}", both, np.repeat(digits(np.arange(len(ids))), 2, axis=0))
+        ids = [f"{paper_id}/{part}" for paper_id in small.ids(papers) for part in ("t", "ta")]
+        write_oracle(root, f"neighbours/{collection.config}", ids, digits(np.arange(len(ids)) // 2))
 
 
 def gather(literature: Literature, collection: Collection, number: int, wanted: int) -> tuple[Literature, Ints]:
@@ -78,11 +68,10 @@ def gather(literature: Literature, collection: Collection, number: int, wanted: 
     belongs = np.array(
         [t.name in collection.parts or words.areas[t.area].name in collection.parts for t in words.topics]
     )
-    dials = replace(literature.dials, fields=collection.fields)
-    seed = 7 * literature.seed + number + 1
-    known = np.array([words.fields[words.topics[p.topic].field].name in collection.fields for p in words.problems])
-    share = belongs[[p.topic for p in words.problems]]
-    size = int(wanted * known.sum() * 5 // (share & known).sum() // 4)
+    dials, seed = replace(literature.dials, fields=collection.fields), 7 * literature.seed + number + 1
+    # of the problems of its fields, those of its own say how large the literature must be
+    problems = [p.topic for p in words.problems if words.fields[words.topics[p.topic].field].name in collection.fields]
+    size = int(wanted * len(problems) * 5 // belongs[problems].sum() // 4)
     while True:
         small = generate(size, seed, dials)
         papers = np.flatnonzero(belongs[small.latents.topic])
@@ -95,15 +84,9 @@ def _rows(small: Literature, papers: Ints, collection: Collection) -> Iterator[d
     rng = stream(small.seed, "reviews")
     cited, teams = small.cited_by.counts(), small.people.teams.counts()
     noise = round(small.dials.noise * 100)
-    for i, paper in zip(papers.tolist(), small.papers_at(papers), strict=True):
-        row: dict[str, Any] = {
-            "paper_id": paper.paper_id,
-            "title": paper.title,
-            "abstract": paper.abstract,
-            "year": paper.year,
-            "venue": collection.venue,
-            "n_authors": int(teams[i]),
-        }
+    for i, text in zip(papers.tolist(), texts(small, papers), strict=True):
+        more = {"year": int(small.latents.year[i]), "venue": collection.venue, "n_authors": int(teams[i])}
+        row: dict[str, Any] = {**text, **more}
         if collection.config == "iclr":
             row |= _reviews(rng, int(small.latents.quality[i]), noise)
             words = lexicon()

@@ -1,8 +1,7 @@
 """What is planted in every embedded task, as data: the chapter on the literature prints it, a test holds the tasks to it.
 
-`decided_by` names the latents that decide who is right, `errs` says what keeps the oracle below 100; where it is empty nobody
-errs, and the oracle reaches 100 on the task's main metric (S2AND: nearly, on the `metric` named). Where chance has a say, the
-oracle is the best order we know to make of the latents with one vector a paper: a strong reference, no proven bound.
+Where chance has a say, the oracle is the best order we know to make of the latents with one vector a paper: a strong
+reference, no proven bound.
 
 What was fixed when: which latents decide a task, and whether a held-out task is `related` to a training task of its format
 (data/inventory.py), before any encoder was trained. How OFTEN abstracts show quality, tone, standing and era
@@ -16,10 +15,9 @@ from typing import NamedTuple
 
 
 class Planted(NamedTuple):
-    """What decides a task, what keeps the oracle below 100 ("": nothing does), and on which metric.
+    """The latents that decide who is right, what keeps the oracle below 100 ("": nothing does) on the main metric, or on `metric`.
 
-    Of S2AND nobody errs, but both its metrics depend on what was learnt from other blocks: in the pipeline how far to trust
-    a vector beside names and years, of vectors alone a threshold. At the sizes tried the oracle is at 100 or within a point of it.
+    Of S2AND nobody errs, but both its metrics depend on what was learnt from other blocks (authors.py).
     """
 
     decided_by: str

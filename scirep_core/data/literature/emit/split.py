@@ -5,11 +5,6 @@ labelled row, or (in cite_prediction) a text of a training set. Two kinds of pap
 that their tasks can be scored at 3,000 papers: papers of medicine (DRSM, MeSH diseases), and papers about organisms or
 nature-inspired designs (Biomimicry).
 
-    split            most papers   scarce papers
-    0  train              42 %          20 %
-    1  validation          8 %           5 %
-    2  evaluation         50 %          75 %
-
 A labelled task of the hub is two tables joined by id: texts (`scirepeval/<config>/evaluation`) and labels
 (`scirepeval_test/<config>/{train,test}`). Texts are written in order of time, labels in a shuffled order, because SciRepEval's
 cross-validation takes folds as they come.
@@ -72,8 +67,7 @@ def held_out(literature: Literature) -> Ints:
 
 def shuffled(literature: Literature, purpose: str, positions: Ints) -> Ints:
     """Return positions in an order that depends on the papers' numbers and the purpose, not on the other papers."""
-    drawn: Ints = positions[np.argsort(_mixed(literature.latents.paper_number[positions], purpose), kind="stable")]
-    return drawn
+    return positions[np.argsort(_mixed(literature.latents.paper_number[positions], purpose), kind="stable")]
 
 
 def sample(literature: Literature, purpose: str, positions: Ints, count: int) -> Ints:

@@ -1,19 +1,12 @@
 """Training sets of SciRepEval (appendix A, Table 1) with targets of their own, and the citation triplets.
 
-    set               target                          papers
-    fos               fields of the venue (silver)    every paper of the split, up to the published number
-    mesh_descriptors  descriptor                      papers of the life sciences
-    cite_count        log_citations                   every other paper
-    pub_year          scaled_year                     every other paper
-    cite_prediction   query, cited, not cited         up to five triplets a query
-
-Splits are those of split.py: `train` and `validation`. Rows come shuffled, as training reads them in file order.
+Splits are those of split.py: `train` and `validation`. Rows come shuffled, as training reads them in file order. The three
+sets of ranked candidates are written elsewhere (proximity.py, search.py).
 
 Citation triplets (appendix A.2): the positives of a query are papers it cites. Three of five negatives are easy, papers of
 another problem drawn at random; two are hard, papers that a cited paper cites and the query does not. Where a query has
 no hard negative an easy one stands in. Query, positive and negative are of the same split (validation may draw upon
-training papers): no text of an evaluation paper is seen in training. The three sets of ranked candidates are written elsewhere
-(proximity.py, search.py).
+training papers): no text of an evaluation paper is seen in training.
 
 The oracle of cite_prediction has a code for each of problem, topic, area, field and method, the reasons for which papers cite
 (citations.py); citations for other reasons it cannot tell.
@@ -28,22 +21,8 @@ from typing import Any
 import numpy as np
 
 from scirep_core.data.literature.emit import split as hub
-from scirep_core.data.literature.emit.files import (
-    Columns,
-    Floats,
-    scaled,
-    struct,
-    write_oracle,
-    write_papers,
-    write_parquet,
-)
-from scirep_core.data.literature.emit.scirepeval.classification import (
-    descriptors,
-    fos_columns,
-    mesh_columns,
-    silver_fields,
-)
-from scirep_core.data.literature.emit.scirepeval.regression import citations, cites_columns, year_columns
+from scirep_core.data.literature.emit.files import Floats, scaled, struct, write_oracle, write_papers, write_parquet
+from scirep_core.data.literature.emit.scirepeval import classification, regression
 from scirep_core.data.literature.emit.split import TRAIN, VALIDATION, held_out, shuffled
 from scirep_core.data.literature.latents import NONE, Ints, stream
 from scirep_core.data.literature.model import Literature
@@ -61,27 +40,24 @@ PUBLISHED = {"fos": (608_872, 67_652), "mesh_descriptors": (2_069_492, 258_687),
 
 def write(root: Path, literature: Literature) -> None:
     """Write train and validation of the five sets, and the oracle of the triplets."""
-    split = held_out(literature)
-    silver, descriptor = silver_fields(literature), descriptors(literature)
+    split, descriptor = held_out(literature), classification.descriptors(literature)
     for config, columns, among, percent in (
-        ("fos", fos_columns(literature, silver), split, 42),
-        ("mesh_descriptors", mesh_columns(literature, descriptor), np.where(descriptor == NONE, NONE, split), 42),
-        ("cite_count", cites_columns(literature, citations(literature)), split, 25),
-        ("pub_year", year_columns(literature), split, 25),
+        ("fos", classification.fos_columns(literature, classification.silver_fields(literature)), split, 42),
+        (
+            "mesh_descriptors",
+            classification.mesh_columns(literature, descriptor),
+            np.where(descriptor == NONE, NONE, split),
+            42,
+        ),
+        ("cite_count", regression.cites_columns(literature, regression.citations(literature)), split, 25),
+        ("pub_year", regression.year_columns(literature), split, 25),
     ):
-        _labelled(root, literature, config, columns, among, percent)
+        for (name, number), published in zip(SPLITS.items(), PUBLISHED[config], strict=True):
+            size = scaled(len(literature), published, percent, 1)
+            positions = shuffled(literature, f"{config} training", np.flatnonzero(among == number))[:size]
+            if len(positions):
+                write_papers(hub.table(root, "scirepeval", config, name), columns, positions.tolist())
     _triplets(root, literature, split)
-
-
-def _labelled(root: Path, literature: Literature, config: str, columns: Columns, split: Ints, percent: float) -> None:
-    for (name, number), published in zip(SPLITS.items(), PUBLISHED[config], strict=True):
-        size = scaled(len(literature), published, percent, 1)
-        positions = shuffled(literature, f"{config} training", np.flatnonzero(split == number))[:size]
-        if len(positions):
-            write_papers(hub.table(root, "scirepeval", config, name), columns, positions.tolist())
-
-
-# --- citation triplets ------------------------------------------------------------------------------------------------
 
 
 def triplets(literature: Literature, split: Ints, number: int, most: int) -> Ints:
@@ -97,9 +73,7 @@ def triplets(literature: Literature, split: Ints, number: int, most: int) -> Int
             break
         rows += _of_query(literature, latents.problem, allowed, pool, query, numbers)
     found = np.array(rows[:most], dtype=np.int64).reshape(-1, 3)
-    order = stream(literature.seed, "triplets order", number).permutation(len(found))
-    mixed: Ints = found[order]
-    return mixed
+    return found[stream(literature.seed, "triplets order", number).permutation(len(found))]
 
 
 def _of_query(
@@ -144,8 +118,7 @@ def _triplets(root: Path, literature: Literature, split: Ints) -> None:
         write_parquet(hub.table(root, "scirepeval", "cite_prediction", name), dict.fromkeys(roles, kind), rows)
     if used:
         positions = np.unique(np.concatenate(used))
-        ids = literature.ids(positions)
-        write_oracle(root, "scirepeval/cite_prediction", ids, reasons(literature, positions))
+        write_oracle(root, "scirepeval/cite_prediction", literature.ids(positions), reasons(literature, positions))
 
 
 def reasons(literature: Literature, positions: Ints) -> Floats:

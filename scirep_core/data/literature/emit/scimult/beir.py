@@ -1,18 +1,16 @@
 """SciFact, NFCorpus and TREC-COVID in BEIR form, from papers of the life sciences (SciMult 4.4, Table 8).
 
-    task                     planted                                         relevant                       ceiling
-    scimult/scifact          claims spelled from a paper's finding, method   papers whose method, finding   nDCG@10 100
-                             and, in some wordings, problem; 25 % negated,   (aspect, condition) and, where
-                             20 % about a finding the paper does not have    named, problem are the claim's
-    scimult/nfcorpus         questions on problems of medicine, two in three papers on the problem 2,       nDCG@10 100
-                             in lay words                                    on its topic 1
-    scimult/trec_covid_beir  50 questions on problems of medicine, biology   papers on the problem 2,       nDCG@10 100
-                                                                             topic 1; others of the area 0
+    task                     planted                                         relevant
+    scimult/scifact          claims spelled from a paper's finding, method   papers whose method, finding (aspect, condition)
+                             and, in some wordings, problem; 25 % negated,   and, where named, problem are the claim's
+                             20 % about a finding the paper does not have
+    scimult/nfcorpus         questions on problems, one in three in lay      papers on the problem 2, on its topic 1
+                             words
+    scimult/trec_covid_beir  50 questions on problems of medicine, biology   the same; others of the area 0
 
-Judgements follow from the latents and are complete, so all three are deterministic: the oracle reaches 100. A claim of
-SciFact asks for one paper, now and then for others that happen to find the same. Evidence is SUPPORT where polarity
-agrees, CONTRADICT where it differs or the claim is negated; claims without evidence keep the paper they were made for,
-as `cited_doc_ids` and as a judgement, as in BEIR's form. `claims_{train,dev}.jsonl` are in SciFact's own layout.
+Judgements follow from the latents and are complete: the oracle's nDCG@10 is 100. Evidence is SUPPORT where polarity agrees,
+CONTRADICT where it differs or the claim is negated; claims without evidence keep the paper they were made for, as
+`cited_doc_ids` and as a judgement, as in BEIR's form. `claims_{train,dev}.jsonl` are in SciFact's own layout.
 Claims come from papers of the evaluation split; the documents are of all splits.
 """
 
@@ -37,16 +35,15 @@ from scirep_core.data.literature.text import any_of, capital, draws
 
 CLAIM_FIELDS = ("Biology", "Medicine", "Psychology")
 HEALTH_FIELDS = ("Biology", "Medicine", "Agricultural and Food sciences")
-COVID_FIELDS = ("Biology", "Medicine")
+COVID_FIELDS = ("Medicine", "Biology")
 Grades = Mapping[str, Mapping[str, int]]
 Row = Mapping[str, Any]
 
 
 class Asked(NamedTuple):
-    """What a claim asserts of paper `source`: its text, what must agree, the polarity (NONE: no evidence), negated."""
+    """What a claim asserts: its text, what must agree, the polarity (NONE: no evidence), negated."""
 
     text: str
-    source: int
     key: tuple[int, ...]
     polarity: int
     negated: bool
@@ -55,9 +52,9 @@ class Asked(NamedTuple):
 def write(root: Path, literature: Literature) -> None:
     """Write the three sets. Nothing is written for a literature without medicine."""
     if (literature.latents.field == FIELDS.index("Medicine")).any():
-        write_scifact(root, literature)
-        write_nfcorpus(root, literature)
-        write_trec_covid(root, literature)
+        _scifact(root, literature)
+        _nfcorpus(root, literature)
+        _trec_covid(root, literature)
 
 
 def write_set(
@@ -91,8 +88,7 @@ def corpus_of(literature: Literature, fields: Sequence[str], purpose: str, count
     return sample(literature, f"corpus of {purpose}", np.flatnonzero(of_fields(literature, *fields)), count)
 
 
-def write_scifact(root: Path, literature: Literature) -> None:
-    """Write claims, their evidence and the corpus."""
+def _scifact(root: Path, literature: Literature) -> None:
     corpus = corpus_of(literature, CLAIM_FIELDS, "scifact", 5_183)
     inside = np.zeros(len(literature), dtype=np.bool_)
     inside[corpus] = True
@@ -104,24 +100,19 @@ def write_scifact(root: Path, literature: Literature) -> None:
     draw = draws(rng)
     claims = [_claim(literature, int(sources[k % len(sources)]), draw) for k in range(wanted)]
     claims = list({claim.text: claim for claim in claims}.values())
-    found = _agreeing(literature, corpus, claims)
-    train = len(claims) * 809 // 1_109
-    names = numbers_outside(literature, corpus, len(claims))
+    found, names = _agreeing(literature, corpus, claims), numbers_outside(literature, corpus, len(claims))
     grades = [{literature.paper_id(i): 1 for i in papers} for papers in found]
-    folder = root / "beir" / "scifact"
+    folder, train = root / "beir" / "scifact", len(claims) * 809 // 1_109
     parts = {"train": slice(train), "test": slice(train, None)}
     write_set(folder, documents(literature, corpus), names, [claim.text for claim in claims], grades, parts)
-    rows = [
-        _original(literature, int(name), claim, papers)
-        for name, claim, papers in zip(names, claims, found, strict=True)
-    ]
+    made = zip(names, claims, found, strict=True)
+    rows = [_original(literature, int(name), claim, papers) for name, claim, papers in made]
     write_lines(folder / "claims_train.jsonl", rows[:train])
     write_lines(folder / "claims_dev.jsonl", rows[train:])
-    place = {int(i): row for row, i in enumerate(corpus)}
-    vectors: Floats = np.zeros((len(corpus) + len(claims), len(claims)), dtype=np.float32)
+    answers: Floats = np.zeros((len(corpus), len(claims)), dtype=np.float32)
     for number, papers in enumerate(found):
-        vectors[len(corpus) + number, number] = 1
-        vectors[[place[i] for i in papers], number] = 1
+        answers[np.searchsorted(corpus, papers), number] = 1
+    vectors = np.concatenate([answers, np.eye(len(claims), dtype=np.float32)])
     write_oracle(root, "scimult/scifact", literature.ids(corpus) + names, vectors)
 
 
@@ -136,26 +127,23 @@ def _claim(literature: Literature, i: int, draw: Draw) -> Asked:
     latents, kind = literature.latents, draw() % 20
     templates = lexicon().phrases["claim"]["refuted" if kind < 5 else "supported"]
     fill = dict(literature.writer.fill(i, draw))
-    second = draw() % 2 == 1
-    if second and latents.second_method[i] != NONE:
-        fill["method"], method = fill["second"], int(latents.second_method[i])
-    else:
-        method = int(latents.method[i])
+    second = draw() % 2 and latents.second_method[i] != NONE
+    if second:
+        fill["method"] = fill["second"]
+    problem, method = int(latents.problem[i]), int((latents.second_method if second else latents.method)[i])
     prefix = "second_" if draw() % 3 == 0 and latents.second_aspect[i] != NONE else ""
     if prefix:
         fill["finding"] = fill["finding2"]
     aspect, condition, polarity = (
         int(getattr(latents, prefix + name)[i]) for name in ("aspect", "condition", "polarity")
     )
-    problem = int(latents.problem[i])
     template = any_of(templates, draw)
     if kind >= 16:  # no evidence: another paper's finding, said of this paper's problem and method
         template = any_of([t for t in templates if {"doing", "method"} <= _slots(t)], draw)
-        other = _elsewhere(literature, i, draw)
-        fill["finding"] = literature.writer.fill(other, draw)["finding"]
-        return Asked(capital(spell(template, draw, fill)), i, (problem, method), NONE, False)
+        fill["finding"] = literature.writer.fill(_elsewhere(literature, i, draw), draw)["finding"]
+        return Asked(capital(spell(template, draw, fill)), (problem, method), NONE, False)
     named = problem if "doing" in _slots(template) else NONE
-    return Asked(capital(spell(template, draw, fill)), i, (named, method, aspect, condition), polarity, kind < 5)
+    return Asked(capital(spell(template, draw, fill)), (named, method, aspect, condition), polarity, kind < 5)
 
 
 def _elsewhere(literature: Literature, i: int, draw: Draw) -> int:
@@ -169,11 +157,10 @@ def _elsewhere(literature: Literature, i: int, draw: Draw) -> int:
 
 
 def _agreeing(literature: Literature, corpus: Ints, claims: Sequence[Asked]) -> list[list[int]]:
-    latents = literature.latents
-    wanted = {claim.key for claim in claims}
     found = defaultdict[tuple[int, ...], list[int]](list)
     columns = ("problem", "method", "second_method", "aspect", "condition", "second_aspect", "second_condition")
-    table = np.stack([getattr(latents, name)[corpus] for name in columns], axis=1)
+    wanted = {claim.key for claim in claims}
+    table = np.stack([getattr(literature.latents, name)[corpus] for name in columns], axis=1)
     for i, (problem, first, second, *rest) in zip(corpus.tolist(), table.tolist(), strict=True):
         keys = set[tuple[int, ...]]()
         for method in (first, second):
@@ -200,12 +187,10 @@ def _original(literature: Literature, number: int, claim: Asked, papers: Sequenc
     return {"id": number, "claim": claim.text, "evidence": evidence, "cited_doc_ids": cited}
 
 
-def write_nfcorpus(root: Path, literature: Literature) -> None:
-    """Write health questions in lay words."""
+def _nfcorpus(root: Path, literature: Literature) -> None:
     words, latents = lexicon(), literature.latents
     corpus = corpus_of(literature, HEALTH_FIELDS, "nfcorpus", 3_633)
-    present = set(latents.problem[corpus].tolist())
-    problems = [k for k, problem in enumerate(words.problems) if problem.lay and k in present]
+    problems = [k for k in np.unique(latents.problem[corpus]).tolist() if words.problems[k].lay]
     draw = draws(stream(literature.seed, "health queries"))
     asked = dict[str, int]()
     for k in range(scaled(len(literature), 3_237, 4, 108)):
@@ -217,35 +202,28 @@ def write_nfcorpus(root: Path, literature: Literature) -> None:
         asked.setdefault(capital(text), number)
     texts, numbers = list(asked), np.array(list(asked.values()))
     names = [f"PLAIN-{k}" for k in range(1, len(texts) + 1)]
-    grades = topical_grades(literature, corpus, numbers)
     parts = {"train": (0, 80), "dev": (80, 90), "test": (90, 100)}  # per cent of the queries, as published
     cut = {split: slice(len(names) * a // 100, len(names) * b // 100) for split, (a, b) in parts.items()}
+    grades = topical(root, "scimult/nfcorpus", literature.ids(corpus), latents.problem[corpus], names, numbers)
     write_set(root / "beir" / "nfcorpus", documents(literature, corpus), names, texts, grades, cut)
-    write_topical_oracle(root, "scimult/nfcorpus", literature, corpus, names, numbers)
 
 
-def write_trec_covid(root: Path, literature: Literature) -> None:
-    """Write fifty questions with deep judgements."""
+def _trec_covid(root: Path, literature: Literature) -> None:
     words, latents = lexicon(), literature.latents
     corpus = corpus_of(literature, COVID_FIELDS, "trec-covid", 171_332)
-    fields = [FIELDS.index(name) for name in ("Medicine", "Biology")]
-    of = np.array([words.topics[p.topic].field for p in words.problems])
-    candidates = np.concatenate([np.flatnonzero(of == field) for field in fields])
+    candidates = np.concatenate([problems_of(field) for field in COVID_FIELDS])
     numbers = candidates[np.isin(candidates, latents.problem[corpus])][:50]
-    draw = draws(stream(literature.seed, "covid queries"))
-    names = numbers_outside(literature, corpus, len(numbers))
-    phrases = words.phrases["topic_query"]
-    questions, queries = list[str](), list[str]()
+    draw, phrases = draws(stream(literature.seed, "covid queries")), words.phrases["topic_query"]
+    questions, queries = list[str](), list[dict[str, str]]()
     for number in numbers.tolist():
         fill = asking(words.problems[number], draw)
-        for part, asked in (("question", questions), ("query", queries)):
-            asked.append(capital(spell(any_of(phrases[part], draw), draw, fill)))
-    grades = topical_grades(literature, corpus, numbers, deep=True)
-    write_set(
-        root / "beir" / "trec-covid", documents(literature, corpus), names, questions, grades, {"test": slice(None)},
-        ({"query": query} for query in queries),
-    )  # fmt: skip
-    write_topical_oracle(root, "scimult/trec_covid_beir", literature, corpus, names, numbers)
+        question, query = (capital(spell(any_of(phrases[part], draw), draw, fill)) for part in ("question", "query"))
+        questions.append(question)
+        queries.append({"query": query})
+    names, ids = numbers_outside(literature, corpus, len(numbers)), literature.ids(corpus)
+    grades = topical(root, "scimult/trec_covid_beir", ids, latents.problem[corpus], names, numbers, deep=True)
+    folder, parts = root / "beir" / "trec-covid", {"test": slice(None)}
+    write_set(folder, documents(literature, corpus), names, questions, grades, parts, queries)
 
 
 def asking(problem: Problem, draw: Draw) -> dict[str, Any]:
@@ -266,35 +244,37 @@ def asking(problem: Problem, draw: Draw) -> dict[str, Any]:
     }
 
 
-def topical_grades(literature: Literature, corpus: Ints, problems: Ints, deep: bool = False) -> list[dict[str, int]]:
-    """Return for each query problem the grades of documents: same problem 2, same topic 1, with `deep` same area 0."""
-    latents, words = literature.latents, lexicon()
-    cache = dict[int, dict[str, int]]()
-    for number in np.unique(problems).tolist():
-        topic = words.problems[number].topic
-        grade = (latents.topic[corpus] == topic).astype(np.int64) + (latents.problem[corpus] == number)
-        judged = latents.area[corpus] == words.topics[topic].area if deep else grade > 0
-        rows = np.flatnonzero(judged)
-        cache[number] = {literature.paper_id(i): g
-                         for i, g in zip(corpus[rows].tolist(), grade[rows].tolist(), strict=True)}  # fmt: skip
-    return [cache[number] for number in problems.tolist()]
+@functools.cache
+def problems_of(field: str) -> tuple[int, ...]:
+    """Return the positions of the problems of a field."""
+    words, number = lexicon(), FIELDS.index(field)
+    return tuple(k for k, problem in enumerate(words.problems) if words.topics[problem.topic].field == number)
 
 
-def write_topical_oracle(
-    root: Path, task: str, literature: Literature, corpus: Ints, names: Sequence[str], problems: Ints
-) -> None:
-    """Write vectors with one dimension a problem and one a topic: inner product 2 same problem, 1 same topic, 0 else."""
-    problem = np.concatenate([literature.latents.problem[corpus], problems])
-    write_oracle(root, task, literature.ids(corpus) + list(names), topical(problem, problems))
+def topical(
+    root: Path, task: str, ids: Sequence[str], problem: Ints, names: Sequence[str], asked: Ints, deep: bool = False,
+) -> list[dict[str, int]]:  # fmt: skip
+    """Write the oracle of queries that ask for a problem each, and return their grades.
 
+    A thing with the same problem has grade 2, with the same topic 1, with `deep` one of the same area 0; the oracle has a
+    dimension for every problem asked for and one for its topic.
 
-def topical(problem: Ints, asked: Ints) -> Floats:
-    """Return vectors of things with a problem each: one dimension for every problem asked for, one for its topic."""
-    topic_of = np.array([p.topic for p in lexicon().problems])
-    return np.concatenate([
-        (values[:, None] == np.unique(wanted)).astype(np.float32)
-        for values, wanted in ((problem, asked), (topic_of[problem], topic_of[asked]))
-    ], axis=1)  # fmt: skip
+    Args:
+        ids, problem: of the things that are ranked; `names`, `asked`: of the queries.
+    """
+    words = lexicon()
+    topic = np.array([p.topic for p in words.problems])
+    area = np.array([t.area for t in words.topics])[topic]
+    grades = dict[int, dict[str, int]]()
+    for number in np.unique(asked).tolist():
+        grade = (topic[problem] == topic[number]).astype(np.int64) + (problem == number)
+        rows = np.flatnonzero(area[problem] == area[number] if deep else grade > 0)
+        grades[number] = dict(zip([ids[k] for k in rows.tolist()], grade[rows].tolist(), strict=True))
+    everything = np.concatenate([problem, asked])
+    blocks = [values[:, None] == np.unique(wanted) for values, wanted in
+              ((everything, asked), (topic[everything], topic[asked]))]  # fmt: skip
+    write_oracle(root, task, [*ids, *names], np.concatenate(blocks, axis=1))
+    return [grades[number] for number in asked.tolist()]
 
 
 def numbers_outside(literature: Literature, corpus: Ints, count: int) -> list[str]:

@@ -1,25 +1,12 @@
 """Label spaces: the tree of a field and the shared methods and findings as texts (SciMult 4.2; MAPLE).
 
-A label is a concept of the lexicon with its name and definition:
-
-    depth 1 area, family of methods, group of aspects   depth 2 topic, method, aspect   depth 3 problem
-
-A paper's gold labels are the concepts its latents name: area, topic, problem; main and second method with their families;
-main and second finding with their groups. Nobody errs here, so gold is a function of the latents. The label space of a
-field is its own tree and ALL methods and findings, however few papers there are (Geography: 241 labels, Computer science:
-377); that of the MeSH sets joins biology, chemistry and medicine, and there a second problem counts, too.
+A label is a concept of the lexicon with its name and definition (`KINDS`). A paper's gold labels are the concepts its
+latents name, main and second: 7 to 12 of them. The label space of a field is its own tree and ALL methods and findings, however
+few papers there are (Geography: 241 labels, Computer science: 377); that of the MeSH sets joins biology, chemistry and
+medicine, and there a second problem counts, too.
 
 Name matching (SciMult 4.2, rule of MICoL): a label is a candidate of a paper whose normalised title or abstract holds the
-label's normalised name between word boundaries; normalised = lower case, every other run of characters than letters and
-digits one space. Only primary names count.
-
-    task                    planted                            decided by              ceiling (oracle)
-    scimult/cs_conference   labels of conference papers        the latents named above recall@20/50/100 100: 7-12 labels a
-    scimult/chemistry_mesh  ... of chemistry, tree of MeSH     ... and second problem  paper, fewer than 20, nobody errs
-    scimult/geography       ... without definitions            as cs_conference        the same
-    scimult/psychology      ... without definitions            as cs_conference        the same
-    scimult/mag             one of 19 fields                   field                   F1 100, deterministic
-    scimult/mesh            one of 11 groups of diseases       topic                   F1 100, deterministic
+label's normalised name between word boundaries. Only primary names count.
 
 Oracle: one dimension a label; a paper has 1 where it carries the label, a label 1 at its own place.
 """
@@ -30,12 +17,12 @@ import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from scirep_core.data.literature.emit.files import Floats, texts, write_lines, write_oracle
-from scirep_core.data.literature.emit.scirepeval.classification import disease_topics
+from scirep_core.data.literature.emit.scirepeval.classification import disease_of_topic
 from scirep_core.data.literature.emit.split import EVALUATION, held_out
 from scirep_core.data.literature.latents import NONE, Ints, Latents, Mask, stream
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon, spell
@@ -49,7 +36,6 @@ KINDS = {
 }  # fmt: skip
 """Kind of concept -> depth in its tree, its place in the lexicon, the forms it is written in ("" where it has a name alone)."""
 SHARED = ("family", "method", "group", "aspect")
-SOURCES = ("area", "topic", "problem", "second_problem", *SHARED, *(f"second_{kind}" for kind in SHARED))
 BIOMEDICINE = ("Biology", "Chemistry", "Medicine")
 CONFERENCE = {"Meeting", "Conference", "Workshop", "Symposium", "Congress", "Proceedings"}
 OF_MAG = np.array([MAG.index(name) if name in MAG else NONE for name in FIELDS])
@@ -67,7 +53,7 @@ class Label(NamedTuple):
 
 
 class Space(NamedTuple):
-    """A label space: labels in file order, and for each kind of concept the row of its positions (-1: not a label)."""
+    """A label space: labels in file order, and by the latents that decide which row each of their values has (-1: none)."""
 
     labels: tuple[Label, ...]
     rows: dict[str, Ints]
@@ -132,8 +118,7 @@ def space(names: tuple[str, ...], mesh: bool = False) -> Space:
             spelled = dict.fromkeys(spell(form, lambda: 0, {}) for form in (getattr(concept, forms) if forms else ()))
             synonyms = tuple(s for s in spelled if s != concept.name)
             labels.append(Label(label_id, concept.name, concept.definition, depth, synonyms))
-    rows |= {f"second_{kind}": rows[kind] for kind in SHARED}
-    rows["second_problem"] = rows["problem"] if mesh else np.full(len(words.problems), -1)
+    rows |= {f"second_{kind}": rows[kind] for kind in (*SHARED, *["problem"] * mesh)}
     return Space(tuple(labels), rows)
 
 
@@ -142,28 +127,26 @@ def task_of(name: str) -> str:
     return f"scimult/{name.lower().replace('-', '_')}"
 
 
-def coarse_mag() -> tuple[Label, ...]:
+def coarse_mag() -> Space:
     """Return the 19 fields as labels; a field is defined by what its areas are about."""
-    words = lexicon()
-    of_field = {name: [a.name for a in words.areas if a.field == FIELDS.index(name)] for name in MAG}
-    return tuple(
-        Label(f"F{k:02d}", name, f"The field of study that covers {'; '.join(of_field[name])}.", 0)
-        for k, name in enumerate(MAG)
-    )
+    of_field = {name: [a.name for a in lexicon().areas if a.field == FIELDS.index(name)] for name in MAG}
+    labels = (Label(f"F{k:02d}", name, f"The field of study that covers {'; '.join(of_field[name])}.", 0)
+              for k, name in enumerate(MAG))  # fmt: skip
+    return Space(tuple(labels), {"field": OF_MAG})
 
 
-def coarse_mesh() -> tuple[Label, ...]:
+def coarse_mesh() -> Space:
     """Return the 11 groups of diseases as labels."""
-    topics = [lexicon().topics[k] for k in disease_topics()]
-    return tuple(Label(f"D{900_000 + k:06d}", topic.name, topic.definition, 0) for k, topic in enumerate(topics))
+    group = disease_of_topic()
+    topics = (topic for topic, number in zip(lexicon().topics, group, strict=True) if number != NONE)
+    labels = (Label(f"D{900_000 + k:06d}", topic.name, topic.definition, 0) for k, topic in enumerate(topics))
+    return Space(tuple(labels), {"topic": group})
 
 
 def gold(latents: Latents, papers: Ints, labels: Space) -> Links:
     """Return for each of `papers` the rows of its labels, ascending, each once."""
-    table = np.full((len(papers), len(SOURCES)), -1)
-    for column, source in enumerate(SOURCES):
-        concept = getattr(latents, source)[papers]
-        table[:, column] = np.where(concept < 0, -1, labels.rows[source][concept])
+    named = ((getattr(latents, source)[papers], row) for source, row in labels.rows.items())
+    table = np.stack([np.where(concept < 0, -1, row[concept]) for concept, row in named], axis=1)
     table.sort(axis=1)
     table[:, 1:][table[:, 1:] == table[:, :-1]] = -1
     return from_rows(table)
@@ -187,15 +170,13 @@ def matched(names: Sequence[str], paper: Paper) -> list[int]:
 def is_conference(literature: Literature) -> Mask:
     """Return for each paper whether its venue is a conference, by the venue's name."""
     conference = [[not CONFERENCE.isdisjoint(name.split()) for name in field.venues] for field in lexicon().fields]
-    latents = literature.latents
-    pairs = zip(latents.field.tolist(), latents.venue.tolist(), strict=True)
+    pairs = zip(literature.latents.field.tolist(), literature.latents.venue.tolist(), strict=True)
     return np.array([conference[field][venue] for field, venue in pairs], dtype=np.bool_)
 
 
 def of_fields(literature: Literature, *names: str) -> Mask:
     """Return which papers belong to one of these fields."""
-    found: Mask = np.isin(literature.latents.field, [FIELDS.index(name) for name in names])
-    return found
+    return np.isin(literature.latents.field, [FIELDS.index(name) for name in names])
 
 
 def evaluation_papers(literature: Literature, suitable: Mask, purpose: str, wanted: int, least: int = 0) -> Ints:
@@ -217,62 +198,46 @@ def of_set(literature: Literature, which: Labelled) -> Ints:
     return evaluation_papers(literature, which.suitable(literature), which.name, wanted, least=40)
 
 
-def of_mag(literature: Literature) -> Ints:
-    """Return the papers of the coarse MAG set."""
-    wanted = min(25_001, max(800, len(literature) // 5))
-    return evaluation_papers(literature, of_fields(literature, *MAG), "MAG", wanted)
-
-
 def of_mesh(literature: Literature) -> Ints:
     """Return the papers of the coarse MeSH set."""
-    suitable: Mask = np.isin(literature.latents.topic, disease_topics())
+    suitable: Mask = disease_of_topic()[literature.latents.topic] != NONE
     return evaluation_papers(literature, suitable, "MeSH", min(23_473, max(400, len(literature) // 20)), least=60)
 
 
 def lent(literature: Literature) -> Mask:
     """Return which papers serve in an evaluation of labels though their split is another: training leaves them out."""
-    used = np.zeros(len(literature), dtype=np.bool_)
-    for papers in (*(of_set(literature, which) for which in FINE), of_mesh(literature)):
-        used[papers] = True
-    used &= held_out(literature) != EVALUATION
-    return used
+    used = np.concatenate([*(of_set(literature, which) for which in FINE), of_mesh(literature)])
+    found: Mask = np.isin(np.arange(len(literature)), used) & (held_out(literature) != EVALUATION)
+    return found
 
 
 def write(root: Path, literature: Literature) -> None:
     """Write the four fine-grained sets and the two coarse ones with their label files, name matches and oracles."""
-    latents, base = literature.latents, root / "scimult"
+    base = root / "scimult"
     for which in FINE:
-        papers, labels = of_set(literature, which), which.space().labels
-        answers, ids = gold(latents, papers, which.space()), [label.label_id for label in labels]
-        given = [[ids[k] for k in answers.of(row).tolist()] for row in range(len(papers))]
+        papers, labels = of_set(literature, which), which.space()
         fine = base / "classification_fine" / which.name
-        _write_set(root, fine, literature, papers, labels, answers, given, which.defined)
-        names = [normalised(label.name) for label in labels]
+        _write_set(root, fine, literature, papers, labels, which.defined)
+        names, ids = [normalised(label.name) for label in labels.labels], [label.label_id for label in labels.labels]
         rows = ({"candidate": [ids[k] for k in matched(names, paper)]} for paper in literature.papers_at(papers))
         write_lines(fine.with_name(f"{which.name}_matched.json"), rows)
-    for name, labels, papers, answer in (
-        ("MAG", coarse_mag(), of_mag(literature), OF_MAG[latents.field]),
-        ("MeSH", coarse_mesh(), of_mesh(literature), np.searchsorted(disease_topics(), latents.topic)),
-    ):
-        coarse, numbers = base / "classification_coarse" / name, answer[papers]
-        _write_set(root, coarse, literature, papers, labels, from_rows(numbers[:, None]), numbers.tolist())
+    wanted, coarse = min(25_001, max(800, len(literature) // 5)), base / "classification_coarse"
+    papers = evaluation_papers(literature, of_fields(literature, *MAG), "MAG", wanted)
+    _write_set(root, coarse / "MAG", literature, papers, coarse_mag())
+    _write_set(root, coarse / "MeSH", literature, of_mesh(literature), coarse_mesh())
 
 
-def _write_set(
-    root: Path, base: Path, literature: Literature, papers: Ints, labels: Sequence[Label], answers: Links,
-    given: Sequence[Any], defined: bool = True,
-) -> None:  # fmt: skip
-    """Write label file, papers and oracle of a set, as files that begin with `base`.
-
-    Args:
-        answers: rows of the labels of each paper; `given`: how the file of papers says it.
-    """
+def _write_set(root: Path, base: Path, literature: Literature, papers: Ints, own: Space, defined: bool = True) -> None:
+    """Write label file, papers and oracle of a set, as files that begin with `base`. A coarse label is told by its number."""
+    labels, answers = own.labels, gold(literature.latents, papers, own)
     named = ((label, label.definition if defined else "") for label in labels)
     label_rows = ({"label": of.label_id, "name": [of.name, *of.synonyms], "definition": said} for of, said in named)
     write_lines(base.with_name(f"{base.name}_label.json"), label_rows)
-    rows = zip(texts(literature, papers, "paper"), given, strict=True)
-    write_lines(base.with_name(f"{base.name}_papers_test.json"), ({**row, "label": label} for row, label in rows))
+    ids, given = [label.label_id for label in labels], (answers.of(row).tolist() for row in range(len(papers)))
+    told = ([ids[k] for k in numbers] if labels[0].depth else numbers[0] for numbers in given)
+    rows = ({**text, "label": said} for text, said in zip(texts(literature, papers, "paper"), told, strict=True))
+    write_lines(base.with_name(f"{base.name}_papers_test.json"), rows)
     vectors: Floats = np.zeros((len(papers), len(labels)), dtype=np.float32)
     vectors[np.repeat(np.arange(len(papers)), answers.counts()), answers.items] = 1
-    ids = literature.ids(papers) + [label.label_id for label in labels]
-    write_oracle(root, task_of(base.name), ids, np.concatenate([vectors, np.eye(len(labels), dtype=np.float32)]))
+    oracle = np.concatenate([vectors, np.eye(len(labels), dtype=np.float32)])
+    write_oracle(root, task_of(base.name), literature.ids(papers) + ids, oracle)

@@ -1,16 +1,8 @@
 """MAPLE: all papers of a field with their labels, one folder a data set, as its readers expect them (SciMult A; MAPLE).
 
-    papers.json        {paper, venue, year, title, label, author, reference, abstract, title_raw, abstract_raw}
-    labels.txt         id TAB name TAB depth (folders _MeSH: id TAB name)
-    labels_mesh.txt    id TAB normalised name TAB synonym ... (folders _MeSH only)
-    authors.txt, venues.txt    id TAB normalised name TAB original name
-
 Twenty-three folders as published: the 19 fields, computer science as conferences (`CSRankings`) and journals
-(`Computer_Science`), and three with MeSH labels. Labels are those of labels.py, decided by the latents, without errors;
-references point to any paper of the literature, also outside the field. No task of its own, hence no oracle: the
-fine-grained sets of SciMult are drawn from here.
-
-`title` and `abstract` are normalised: lower case, hyphens joined, other punctuation gone.
+(`Computer_Science`), and three with MeSH labels. Labels are those of labels.py; references point to any paper of the
+literature, also outside the field. No task of its own, hence no oracle: the fine-grained sets of SciMult are drawn from here.
 """
 
 from __future__ import annotations
@@ -43,6 +35,9 @@ FOLDERS = (
     Labelled("Chemistry_MeSH", "Chemistry", 762_129, mesh=True),
     Labelled("Medicine_MeSH", "Medicine", 1_536_660, mesh=True),
 )
+VENUE = "V{:02d}{:02d}".format
+"""Id of a venue: its field, and its number there."""
+OTHER = re.compile(r"[^a-z0-9]+")
 
 
 def write(root: Path, literature: Literature) -> None:
@@ -62,12 +57,12 @@ def _write_folder(base: Path, literature: Literature, folder: Labelled, papers: 
         write_tabs(base / "labels_mesh.txt", ((*ends, *label.synonyms) for label, *ends in named))
     else:
         write_tabs(base / "labels.txt", ((*ends, label.depth) for label, *ends in named))
-    teams, people = literature.people.teams, literature.people
-    authors = np.unique(np.concatenate([teams.of(i) for i in papers.tolist()]))
-    names = ((author_id(a), people.name(a)) for a in authors.tolist())
+    people = literature.people
+    authors = np.unique(np.concatenate([people.teams.of(i) for i in papers.tolist()]))
+    names = ((f"A{a}", people.name(a)) for a in authors.tolist())
     write_tabs(base / "authors.txt", ((key, plain(name), name) for key, name in names))
     field = FIELDS.index(folder.field)
-    venues = [(venue_id(field, k), lexicon().fields[field].venues[k])
+    venues = [(VENUE(field, k), lexicon().fields[field].venues[k])
               for k in np.unique(literature.latents.venue[papers]).tolist()]  # fmt: skip
     write_tabs(base / "venues.txt", ((key, plain(name), name) for key, name in venues))
 
@@ -78,26 +73,16 @@ def _papers(literature: Literature, papers: Ints, labels: Space) -> Iterator[dic
     for row, (i, paper) in enumerate(zip(papers.tolist(), literature.papers_at(papers), strict=True)):
         yield {
             "paper": paper.paper_id,
-            "venue": venue_id(int(latents.field[i]), int(latents.venue[i])),
+            "venue": VENUE(latents.field[i], latents.venue[i]),
             "year": str(paper.year),
             "title": plain(paper.title),
             "label": [ids[k] for k in answers.of(row).tolist()],
-            "author": [author_id(a) for a in literature.people.teams.of(i).tolist()],
+            "author": [f"A{a}" for a in literature.people.teams.of(i).tolist()],
             "reference": literature.ids(literature.cites.of(i)),
             "abstract": plain(paper.abstract),
             "title_raw": paper.title,
             "abstract_raw": paper.abstract,
         }
-
-
-def author_id(author: int) -> str:
-    """Return the id of an author in these files."""
-    return f"A{author}"
-
-
-def venue_id(field: int, venue: int) -> str:
-    """Return the id of a venue in these files."""
-    return f"V{field:02d}{venue:02d}"
 
 
 def plain(text: str) -> str:
@@ -107,6 +92,3 @@ def plain(text: str) -> str:
     'realtime tracking reread 3 ways'
     """
     return OTHER.sub(" ", text.lower().replace("-", "")).strip()
-
-
-OTHER = re.compile(r"[^a-z0-9]+")

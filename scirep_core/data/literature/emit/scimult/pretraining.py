@@ -8,14 +8,12 @@
     citation            paper -> a paper it cites         cited by a paper it cites, but not by itself; 40 % of the queries
     search              query text -> clicked paper       shown, not clicked
 
-One JSON line a query: question, answers, positive_ctxs, negative_ctxs, hard_negative_ctxs; contexts are title, text and
-passage_id. A label occurs in at most 100 positive pairs (the coarse ones in 50,000). Texts are joined by ` [SEP] `.
+A label occurs in at most 100 positive pairs (the coarse ones in 50,000). Texts are joined by ` [SEP] `.
 Queries, and what they cite, are papers of the training split (`_train`) and of validation (`_val`), never of evaluation,
-nor those lent to it in a small literature. Labels are decided by latents.py, clicks err with `noise`. Nothing is evaluated
-on them; a triple counts as solved where the positive lies nearer to the query than the hard negative. Oracle: of the label
-sources a paper has 1 at each of its labels (all solved: deterministic); of citation and search the reasons for which papers
-are cited and clicked (not all). Its ids are content hashes of the texts (`text_id`), as the files name no queries.
-All five share their latents with evaluation tasks of the same kind: fields, topics, methods, findings, citations.
+nor those lent to it in a small literature. Nothing is evaluated on them; a triple counts as solved where the positive lies
+nearer to the query than the hard negative. Oracle: of the label sources a paper has 1 at each of its labels; of citation and
+search the reasons for which papers are cited and clicked. Its ids are content hashes of the texts (`text_id`), as the files
+name no queries.
 """
 
 from __future__ import annotations
@@ -23,26 +21,15 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scirep_core.data.literature.emit.files import scaled, write_lines, write_oracle
+from scirep_core.data.literature.emit.scimult import labels as spaces
 from scirep_core.data.literature.emit.scimult.beir import asking
-from scirep_core.data.literature.emit.scimult.labels import (  # fmt: skip
-    BIOMEDICINE,
-    OF_MAG,
-    Label,
-    Space,
-    coarse_mag,
-    gold,
-    is_conference,
-    lent,
-    of_fields,
-    space,
-)
 from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out, sample
 from scirep_core.data.literature.emit.training import CODE, reasons
 from scirep_core.data.literature.latents import NONE, Ints, Mask, stream
@@ -57,7 +44,6 @@ POSITIVES = 5  # citation: 819,836 triplets of 165,340 queries
 HARD = 40  # per cent of the citation triplets with a hard negative
 SHOWN = 10
 SPLITS = ((TRAIN, "train"), (VALIDATION, "val"))
-SOURCES = ("cs_journal", "biomedicine_mesh", "coarse", "citation", "search")
 Row = dict[str, Any]
 Member = tuple[str, int]
 """What a text is: ("paper" or "query" or "label", its position)."""
@@ -75,40 +61,28 @@ class Line(NamedTuple):
 
 def write(root: Path, literature: Literature) -> None:
     """Write train and validation of the five sources; a source without queries (a field missing) is left out."""
-    part = np.where(lent(literature), NONE, held_out(literature))
-    mag, journal = of_fields(literature, *MAG), ~is_conference(literature)
-    computing, life = of_fields(literature, "Computer science"), of_fields(literature, "Biology", "Medicine")
-    spaces = {"cs_journal": space(("Computer science",)), "biomedicine_mesh": space(BIOMEDICINE, mesh=True)}
-    labels = dict.fromkeys(SOURCES, coarse_mag()) | {name: fine.labels for name, fine in spaces.items()}
-    members: dict[str, dict[str, Member]] = {name: {} for name in SOURCES}
-    for number, split in SPLITS:
-        own = part == number
-
-        def papers(suitable: Mask, published: int, percent: float, least: int, purpose: str, own: Mask = own) -> Ints:
-            count = scaled(len(literature), published, percent, least)
-            return sample(literature, f"pretraining {purpose}", np.flatnonzero(own & suitable), count)
-
-        cites = literature.cites.counts() > 0
-        sources = {
-            "cs_journal": _labelled(
-                literature, papers(computing & journal, 358_447, 10, 400, "journal"), spaces["cs_journal"]
-            ),
-            "biomedicine_mesh": _labelled(
-                literature, papers(life, 1_345_128, 10, 600, "mesh"), spaces["biomedicine_mesh"]
-            ),
-            "coarse": _coarse(literature, papers(mag & ~computing, 900_000, 10, 600, "coarse")),
-            "citation": _citation(literature, papers(cites, 165_340, 4, 600, "citation")),
-            "search": _search(literature, papers(mag, 528_497, 4, 600, "search"), own),
-        }
-        for name, lines in sources.items():
+    part, base = np.where(spaces.lent(literature), NONE, held_out(literature)), root / "scimult" / "pretraining"
+    mag, computing = spaces.of_fields(literature, *MAG), spaces.of_fields(literature, "Computer science")
+    suitable = {
+        "cs_journal": computing & ~spaces.is_conference(literature),
+        "biomedicine_mesh": spaces.of_fields(literature, "Biology", "Medicine"),
+        "coarse": mag & ~computing,
+        "citation": literature.cites.counts() > 0,
+        "search": mag,
+    }
+    for name, (purpose, published, percent, least, lines_of, labels_of) in SOURCES.items():
+        labels, members = labels_of(), dict[str, Member]()
+        for number, split in SPLITS:
+            own = np.flatnonzero((part == number) & suitable[name])
+            size = scaled(len(literature), published, percent, least)
+            papers = sample(literature, f"pretraining {purpose}", own, size)
+            lines = lines_of(literature, papers, labels, part == number)
             first = next(lines, None)
             if first is not None:
-                path = root / "scimult" / "pretraining" / f"{name}_{split}.json"
-                rows = _rows(literature, itertools.chain([first], lines), labels[name], members[name])
-                write_lines(path, rows)
-    for name, found in members.items():
-        if found:
-            _oracle(root, literature, name, found, spaces.get(name))
+                rows = _rows(literature, itertools.chain([first], lines), labels, members)
+                write_lines(base / f"{name}_{split}.json", rows)
+        if members:
+            _oracle(root, literature, name, members, labels)
 
 
 def text_id(text: str) -> str:
@@ -117,11 +91,12 @@ def text_id(text: str) -> str:
 
 
 def _rows(
-    literature: Literature, lines: Iterable[Line], labels: Sequence[Label], members: dict[str, Member]
+    literature: Literature, lines: Iterable[Line], labels: spaces.Space, members: dict[str, Member]
 ) -> Iterator[Row]:
     def context(kind: str, k: int) -> Row:
         if kind == "label":
-            return {"title": labels[k].name, "text": labels[k].definition, "passage_id": labels[k].label_id}
+            label = labels.labels[k]
+            return {"title": label.name, "text": label.definition, "passage_id": label.label_id}
         paper = literature.paper(k)
         return {"title": paper.title, "text": paper.abstract, "passage_id": paper.paper_id}
 
@@ -138,22 +113,16 @@ def _rows(
         }
 
 
-def _oracle(root: Path, literature: Literature, name: str, members: dict[str, Member], labels: Space | None) -> None:
+def _oracle(root: Path, literature: Literature, name: str, members: dict[str, Member], labels: spaces.Space) -> None:
     kinds, places = zip(*members.values(), strict=True)
     place, is_paper = np.array(places), np.array([kind != "label" for kind in kinds])
-    latents = literature.latents
-    if name in ("citation", "search"):
+    if not labels.labels:
         vectors = reasons(literature, place)
         vectors[[kind == "query" for kind in kinds], -CODE:] = 0.0  # a query names a problem, no method
     else:
-        size = len(labels.labels) if labels else len(MAG)
-        vectors = np.zeros((len(place), size), dtype=np.float32)
-        rows, papers = np.flatnonzero(is_paper), place[is_paper]
-        if labels:
-            answers = gold(latents, papers, labels)
-            vectors[np.repeat(rows, answers.counts()), answers.items] = 1.0
-        else:
-            vectors[rows, OF_MAG[latents.field[papers]]] = 1.0
+        vectors = np.zeros((len(place), len(labels.labels)), dtype=np.float32)
+        answers = spaces.gold(literature.latents, place[is_paper], labels)
+        vectors[np.repeat(np.flatnonzero(is_paper), answers.counts()), answers.items] = 1.0
         vectors[np.flatnonzero(~is_paper), place[~is_paper]] = 1.0
     write_oracle(root, f"scimult/pretrain_{name}", list(members), vectors)
 
@@ -174,9 +143,9 @@ def _relatives(literature: Literature, papers: Ints, draw: Draw) -> Iterator[tup
         yield i, any_of_many(options, draw) if len(options) else i
 
 
-def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[Line]:
+def _labelled(literature: Literature, papers: Ints, labels: spaces.Space, part: Mask) -> Iterator[Line]:
     """Yield papers with their labels, each label at most 100 times: the first papers in a random order have it."""
-    answers = gold(literature.latents, papers, labels)
+    answers = spaces.gold(literature.latents, papers, labels)
     row_of = np.repeat(np.arange(len(papers)), answers.counts())
     rank = stream(literature.seed, "cap of labels").permutation(len(papers))[row_of]
     order = np.lexsort((rank, answers.items))
@@ -185,7 +154,7 @@ def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[L
     mask[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered) < CAP
     draw = draws(stream(literature.seed, "hard labels"))
     relatives = list(_relatives(literature, papers, draw))
-    theirs = gold(literature.latents, np.array([other for _, other in relatives], dtype=np.int64), labels)
+    theirs = spaces.gold(literature.latents, np.array([other for _, other in relatives], dtype=np.int64), labels)
     for row, i in enumerate(papers.tolist()):
         own = answers.of(row)
         positives = own[mask[answers.starts[row] : answers.starts[row + 1]]].tolist()
@@ -194,20 +163,20 @@ def _labelled(literature: Literature, papers: Ints, labels: Space) -> Iterator[L
             yield _of_paper(literature, i, "label", positives, [any_of(others, draw)] if others else [])
 
 
-def _coarse(literature: Literature, papers: Ints) -> Iterator[Line]:
+def _coarse(literature: Literature, papers: Ints, labels: spaces.Space, part: Mask) -> Iterator[Line]:
     latents, used, draw = literature.latents, Counter[int](), draws(stream(literature.seed, "hard fields"))
     for i in papers.tolist():
-        own = int(OF_MAG[latents.field[i]])
+        own = int(spaces.OF_MAG[latents.field[i]])
         used[own] += 1
         if used[own] <= CAP_COARSE:
             near = [k for k in (*latents.field[literature.cites.of(i)], latents.second_field[i]) if k != NONE]
-            others = [k for k in OF_MAG[near].tolist() if k not in (own, NONE)] if near else []
+            others = [k for k in spaces.OF_MAG[near].tolist() if k not in (own, NONE)] if near else []
             yield _of_paper(literature, i, "label", [own], [any_of(others, draw)] if others else [])
 
 
-def _citation(literature: Literature, papers: Ints) -> Iterator[Line]:
+def _citation(literature: Literature, papers: Ints, labels: spaces.Space, part: Mask) -> Iterator[Line]:
     rng, seen = stream(literature.seed, "citation triplets"), held_out(literature) != EVALUATION
-    seen &= ~lent(literature)
+    seen &= ~spaces.lent(literature)
     for i in papers.tolist():
         everything = literature.cites.of(i)
         cited = everything[seen[everything]]  # no text of an evaluation paper is seen in training
@@ -222,11 +191,11 @@ def _citation(literature: Literature, papers: Ints) -> Iterator[Line]:
         yield _of_paper(literature, i, "paper", positives, hard)
 
 
-def _search(literature: Literature, papers: Ints, own: Mask) -> Iterator[Line]:
+def _search(literature: Literature, papers: Ints, labels: spaces.Space, part: Mask) -> Iterator[Line]:
     """Yield queries for the problems of papers, with what was clicked and what was only shown, all of the same split."""
     latents, words = literature.latents, lexicon()
     draw, noise = draws(stream(literature.seed, "pretraining searches")), round(literature.dials.noise * 65_536 / 3)
-    inside = np.flatnonzero(own)
+    inside = np.flatnonzero(part)
     alike = [(values, grouped(values[inside])) for values in (latents.area, latents.topic)]
     for i in papers.tolist():
         problem = words.problems[latents.problem[i]]
@@ -240,3 +209,13 @@ def _search(literature: Literature, papers: Ints, own: Mask) -> Iterator[Line]:
         passed = [k for k, fit in fits.items() if not fit]
         if clicked:
             yield Line(text, ("query", i), "paper", clicked, [any_of(passed, draw)] if passed else [])
+
+
+SOURCES: dict[str, tuple[str, int, float, int, Callable[..., Iterator[Line]], Callable[[], spaces.Space]]] = {
+    "cs_journal": ("journal", 358_447, 10, 400, _labelled, lambda: spaces.space(("Computer science",))),
+    "biomedicine_mesh": ("mesh", 1_345_128, 10, 600, _labelled, lambda: spaces.space(spaces.BIOMEDICINE, mesh=True)),
+    "coarse": ("coarse", 900_000, 10, 600, _coarse, spaces.coarse_mag),
+    "citation": ("citation", 165_340, 4, 600, _citation, lambda: spaces.Space((), {})),
+    "search": ("search", 528_497, 4, 600, _search, lambda: spaces.Space((), {})),
+}
+"""Source -> purpose of its draw; its queries: as published at most, per cent of the papers, at least; its lines and labels."""

@@ -1,23 +1,17 @@
 """Author disambiguation in the form of S2AND: six collections of signatures in blocks of equal initial and family name.
 
-| task | clusters | what decides | exact? | relation |
-|---|---|---|---|---|
-| s2and | one per author | authorship, as in same_author | yes, of vectors alone (`b3_f1_vectors`) | related |
-
 Vectors alone: the oracle's B3 is 100 wherever the threshold lies between 0 and 1/12, the least cosine distance of two
 authors' codes; one tuned on other blocks may lie above and join two. In S2AND's pipeline a model has to learn from pairs
 how far to trust a vector beside names, co-authors and years. So the ceiling is 100 or a little less; the floor is metadata.
 
-A signature is a paper with one of its authors (proximity.signatures: one per paper, so that no paper is asked to lie
-near two persons). Only papers of the evaluation split take part: no paper of a training set is clustered. Blocks with a
-single signature are left out. Blocks are dealt to the six collections as in same_author.
-
-Names vary as on bylines: a given name is an initial in one signature of five, a middle initial may be missing, an
-affiliation too.
+A signature is a paper with one of its authors (proximity.signatures). Only papers of the evaluation split take part, and
+blocks of two signatures or more. Names vary as on bylines: a given name is an initial in one signature of five, a middle
+initial may be missing, an affiliation too.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,22 +48,19 @@ def write(root: Path, literature: Literature) -> None:
 def _chosen(literature: Literature, block: Ints) -> Ints:
     """Return the papers that take part, block by block: whole blocks, in scattered order, up to the size of the task."""
     papers = scattered(literature, "s2and", np.flatnonzero(held_out(literature) == EVALUATION))
-    _, inverse, count = np.unique(block[papers], return_inverse=True, return_counts=True)
-    papers = papers[count[inverse] > 1]
-    size = scaled(len(literature), 68_968, 25, 300)
-    # blocks in the order in which their first paper comes
     values, place, count = np.unique(block[papers], return_index=True, return_counts=True)
-    order = np.argsort(place, kind="stable")
-    within = order[np.cumsum(count[order]) <= max(size, int(count[order][:1].sum()))]
-    papers = papers[np.isin(block[papers], values[within])]
+    order = np.argsort(place, kind="stable")  # blocks in the order in which their first paper comes
+    order = order[count[order] > 1]
+    size = max(scaled(len(literature), 68_968, 25, 300), int(count[order][:1].sum()))
+    papers = papers[np.isin(block[papers], values[order[np.cumsum(count[order]) <= size]])]
     return papers[np.argsort(block[papers], kind="stable")]
 
 
-def _papers(literature: Literature, positions: Ints) -> Iterator[tuple[str, dict[str, Any]]]:
+def _papers(literature: Literature, positions: Ints) -> Iterator[dict[str, Any]]:
     people = literature.people
     for i, paper in zip(positions.tolist(), literature.papers_at(positions), strict=True):
         team = people.teams.of(i).tolist()
-        row = {
+        yield {
             "paper_id": int(paper.paper_id),
             "title": paper.title,
             "abstract": paper.abstract,
@@ -79,12 +70,11 @@ def _papers(literature: Literature, positions: Ints) -> Iterator[tuple[str, dict
             "authors": [{"position": k, "author_name": people.name(a)} for k, a in enumerate(team)],
             "references": [int(n) for n in literature.latents.paper_number[literature.cites.of(i)]],
         }
-        yield paper.paper_id, row
 
 
 def _signatures(
     literature: Literature, here: Ints, author: Ints, position: Ints, known: Mask
-) -> Iterator[tuple[str, dict[str, Any]]]:
+) -> Iterator[dict[str, Any]]:
     people = literature.people
     for number, i in enumerate(here.tolist()):
         given, middle, family = people.parts(int(author[i]))
@@ -100,21 +90,19 @@ def _signatures(
             "affiliations": [people.house(int(author[i]))] if known[2, i] else [],
             "given_block": block,
         }
-        row = {"signature_id": str(number), "paper_id": int(literature.paper_id(i)), "author_info": info}
-        yield str(number), row
+        yield {"signature_id": str(number), "paper_id": int(literature.paper_id(i)), "author_info": info}
 
 
-def _clusters(here: Ints, author: Ints) -> Iterator[tuple[str, dict[str, Any]]]:
+def _clusters(here: Ints, author: Ints) -> Iterator[dict[str, Any]]:
     for number, one in enumerate(np.unique(author[here]).tolist()):
         theirs = [str(k) for k in np.flatnonzero(author[here] == one)]
-        yield str(number), {"cluster_id": str(number), "signature_ids": theirs, "model_version": -1}
+        yield {"cluster_id": str(number), "signature_ids": theirs, "model_version": -1}
 
 
-def _write_object(path: Path, entries: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    import json
-
+def _write_object(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write rows as one object, by their first values, the ids."""
     with atomic(path) as stream:
         stream.write(b"{")
-        for number, (key, value) in enumerate(entries):
-            stream.write((",\n" if number else "\n").encode() + f"{json.dumps(key)}: {json.dumps(value)}".encode())
+        for number, row in enumerate(rows):
+            stream.write(f'{"," if number else ""}\n"{next(iter(row.values()))}": {json.dumps(row)}'.encode())
         stream.write(b"\n}\n")

@@ -1,17 +1,11 @@
 """Classification tasks of SciRepEval (section 3, appendix A.3), written from the latents.
 
-    task              label                                        latents                        gold      group
-    fos               23 fields, one or two a paper                field, second_field            exact     in-train
-    mesh_descriptors  30 = 15 subjects x (improved, not improved)  area, polarity of the finding  exact     in-train
-    biomimicry        a design copies an organism; 13 % positive   biomimetic                     exact     unrelated
-    drsm              6 purposes of papers on diseases             purpose                        exact     unrelated
-    scidocs_mag       19 fields of MAG                             field                          exact     related
-    scidocs_mesh      11 groups of diseases                        topic (or second problem)      exact     related
+FoS: 23 fields, one or two a paper. MeSH descriptors: 15 subjects, improved or not. Biomimicry: a design copies an organism.
+DRSM: 6 purposes of papers on diseases. SciDocs: 19 fields of MAG; 11 groups of diseases, by topic or second problem.
 
-All test labels follow from the latents alone, so the oracle (a place of its own for each class) reaches 100; on FoS
-98 to 99, for the noise of its training part. What is noisy is silver training data, as in the originals: FoS takes the
-fields of the VENUE, where half of the second fields do not show, and mixes up some papers; DRSM takes the majority of
-three annotators who err with `dials.noise`.
+The oracle has a place of its own for each class. What is noisy is silver training data, as in the originals: FoS takes the
+fields of the VENUE, where half of the second fields do not show, and mixes up some papers (oracle 98 to 99); DRSM takes the
+majority of three annotators who err with `dials.noise`.
 
 Why words do not suffice. FoS: a sentence or two of the second field stand in a quarter of the papers, and silver labels
 hardly know them. MeSH: whether a finding is an improvement is told by a verb AND by what it is said of (errors fall,
@@ -19,8 +13,6 @@ accuracy rises), beside a second finding that points anywhere; and a second fiel
 Biomimicry: most of its negatives are about other things, but half as many as the positives speak of the same
 organisms and designs. DRSM: the six purposes share their words. SciDocs: the papers of the test part are about problems
 that no paper of the training part is about (MAG: the last of each topic's three, MeSH: the last two).
-
-MAG has 19 of the 23 fields; the other four become the field MAG files them under (`PARENTS`).
 """
 
 from __future__ import annotations
@@ -62,9 +54,6 @@ def write(root: Path, literature: Literature) -> None:
     split.write_targets(root, literature, targets)
 
 
-# --- fields of study --------------------------------------------------------------------------------------------------
-
-
 def gold_fields(literature: Literature) -> npt.NDArray[np.int32]:
     """Return (papers, 23) the fields a paper is really about: one or two ones a row."""
     return _multi_hot(literature.latents.field, literature.latents.second_field)
@@ -101,15 +90,9 @@ def _fos(literature: Literature) -> Target:
     return Target("fos", Parts(train, test), known, oracle, fos_columns(literature, known), ["int32"])
 
 
-def _multi_hot(first: Ints, second: Ints) -> npt.NDArray[np.int32]:
-    rows = np.zeros((len(first), len(FIELDS)), dtype=np.int32)
-    rows[np.arange(len(first)), first] = 1
-    known = np.flatnonzero(second != NONE)
-    rows[known, second[known]] = 1
-    return rows
-
-
-# --- MeSH descriptors -------------------------------------------------------------------------------------------------
+def _multi_hot(*fields: Ints) -> npt.NDArray[np.int32]:
+    rows: Mask = np.any([of[:, None] == np.arange(len(FIELDS)) for of in fields], axis=0)
+    return rows.astype(np.int32)
 
 
 @functools.cache
@@ -121,9 +104,8 @@ def descriptor_names() -> tuple[str, ...]:
 
 def descriptors(literature: Literature) -> Ints:
     """Return (papers,) the descriptor of each paper, NONE outside the life sciences."""
-    number = np.full(len(lexicon().areas), NONE)
-    number[_subjects()] = np.arange(len(_subjects()))
-    subject = number[literature.latents.area]
+    number = {area: k for k, area in enumerate(_subjects())}
+    subject = np.array([number.get(area, NONE) for area in range(len(lexicon().areas))])[literature.latents.area]
     return np.where(subject == NONE, NONE, 2 * subject + (literature.latents.polarity != 0))
 
 
@@ -131,7 +113,7 @@ def mesh_columns(literature: Literature, descriptor: Ints) -> dict[str, Column]:
     """Return the columns of the configuration mesh_descriptors; the qualifier is what the finding is about."""
     columns, latents = flat(literature), literature.latents
     return {
-        "doc_id": columns.pop("doc_id"),
+        "doc_id": columns["doc_id"],
         "mag_id": ("int64", lambda i: 2_000_000_000 + latents.paper_number[i]),
         **columns,
         "descriptor": ("string", lambda i: descriptor_names()[descriptor[i]]),
@@ -150,33 +132,24 @@ def _mesh(literature: Literature) -> Target:
     return _single("mesh_descriptors", parts, label, mesh_columns(literature, label))
 
 
-# --- Biomimicry, DRSM -------------------------------------------------------------------------------------------------
-
-
 def _biomimicry(literature: Literature) -> Target:
-    latents = literature.latents
-    evaluation = held_out(literature) == EVALUATION
-    wanted = [FIELDS.index(name) for name in DESIGNS]
-    yes, no, else_ = (
-        shuffled(literature, "biomimicry", np.flatnonzero(evaluation & mask))
-        for mask in (
-            latents.biomimetic == 1,
-            latents.biomimetic == 0,
-            (latents.biomimetic == NONE) & np.isin(latents.field, wanted),
-        )
+    copying, field = literature.latents.biomimetic, literature.latents.field
+    design = np.isin(field, [FIELDS.index(name) for name in DESIGNS])
+    yes, no, others = (
+        shuffled(literature, "biomimicry", np.flatnonzero((held_out(literature) == EVALUATION) & mask))
+        for mask in (copying == 1, copying == 0, (copying == NONE) & design)
     )
     # as many papers as the positives allow; half as many hard negatives as positives
     size = min(len(yes) * 100 // POSITIVE, scaled(len(literature), 10_991, 12, 0))
     yes, no = yes[: round(size * POSITIVE / 100)], no[: round(size * POSITIVE / 200)]
     label = np.full(len(literature), NONE)
-    label[np.concatenate([no, else_[: max(0, size - len(yes) - len(no))]])] = 0
+    label[[*no, *others[: max(0, size - len(yes) - len(no))]]] = 0
     label[yes] = 1
     parts = divide(literature, "biomimicry parts", label, 10_991, 100)
-    columns = flat(literature)
     columns = {
-        "doc_id": columns.pop("doc_id"),
+        "doc_id": flat(literature)["doc_id"],
         "doi": ("string", lambda i: f"10.5555/{literature.paper_id(i)}"),
-        **columns,
+        **flat(literature),
         "label": ("uint32", label.item),
         "venue": split.venue(literature),
     }
@@ -196,72 +169,53 @@ def annotated(literature: Literature) -> Ints:
 def _drsm(literature: Literature) -> Target:
     gold, silver = literature.latents.purpose, annotated(literature)
     parts = divide(literature, "drsm", gold, 8_475, 12)
-    known = silver.copy()
-    known[parts.test] = gold[parts.test]
-    tested = set(parts.test.tolist())
+    tested = np.isin(np.arange(len(literature)), parts.test)
+    known = np.where(tested, gold, silver)
     columns: dict[str, Column] = {
-        "label_type": ("string", lambda i: "gold" if i in tested else "silver"),
+        "label_type": ("string", lambda i: "gold" if tested[i] else "silver"),
         "label": ("string", lambda i: PURPOSES[known[i]]),
         "class": ("int32", known.item),
     }
     return _single("drsm", parts, known, flat(literature) | columns, gold)
 
 
-# --- SciDocs ----------------------------------------------------------------------------------------------------------
-
-
-def mag_field(literature: Literature) -> Ints:
-    """Return (papers,) the field among MAG's 19."""
-    return np.array([MAG.index(PARENTS.get(name, name)) for name in FIELDS])[literature.latents.field]
-
-
 def disease_problem(literature: Literature) -> Ints:
     """Return (papers,) the problem by which a paper is about one of the diseases: its own or its second one; else NONE."""
-    latents, words = literature.latents, lexicon()
-    group = np.append(_disease_of_topic()[[p.topic for p in words.problems]], NONE)  # a problem of NONE finds the last
+    latents, group = literature.latents, _disease_of_problem()
     second = np.where(group[latents.second_problem] == NONE, NONE, latents.second_problem)
     return np.where(group[latents.problem] == NONE, second, latents.problem)
 
 
-def disease(literature: Literature) -> Ints:
-    """Return (papers,) the group of diseases a paper is about, NONE where it is about none."""
-    topic_of = np.array([p.topic for p in lexicon().problems])
-    problem = disease_problem(literature)
-    return np.where(problem == NONE, NONE, _disease_of_topic()[topic_of[problem]])
+def disease_of_topic() -> Ints:
+    """Return (topics,) which group of diseases a topic is, NONE where it is none."""
+    medicine = np.array([topic.field == FIELDS.index("Medicine") for topic in lexicon().topics])
+    number = np.cumsum(medicine) - 1
+    return np.where(medicine & (number < DISEASES), number, NONE)
 
 
-def disease_topics() -> Ints:
-    """Return the positions of the topics that are groups of diseases."""
-    medicine = FIELDS.index("Medicine")
-    return np.array([k for k, topic in enumerate(lexicon().topics) if topic.field == medicine][:DISEASES])
-
-
-def _disease_of_topic() -> Ints:
-    group = np.full(len(lexicon().topics), NONE)
-    group[disease_topics()] = np.arange(DISEASES)
-    return group
+def _disease_of_problem() -> Ints:
+    return np.append(
+        disease_of_topic()[[p.topic for p in lexicon().problems]], NONE
+    )  # a problem of NONE finds the last
 
 
 def unseen(problem: Ints, seen: int) -> Mask:
     """Return for each problem (NONE: false) whether it comes after the first `seen` of its topic: those are for testing."""
     topic_of = np.array([p.topic for p in lexicon().problems])
     place = np.arange(len(topic_of)) - np.searchsorted(topic_of, topic_of)
-    chosen: Mask = np.append(place >= seen, False)[problem]
-    return chosen
+    return np.append(place >= seen, False)[problem]
 
 
 def _scidocs(literature: Literature) -> Iterator[Target]:
-    columns = flat(literature)
+    field = np.array([MAG.index(PARENTS.get(name, name)) for name in FIELDS])[literature.latents.field]
+    columns, diseased = flat(literature), disease_problem(literature)
     del columns["corpus_id"]
     for config, label, problem, published, percent, seen in (
-        ("scidocs_mag", mag_field(literature), literature.latents.problem, 21_300, 20, 2),
-        ("scidocs_mesh", disease(literature), disease_problem(literature), 20_000, 12, 1),
+        ("scidocs_mag", field, literature.latents.problem, 21_300, 20, 2),
+        ("scidocs_mesh", _disease_of_problem()[diseased], diseased, 20_000, 12, 1),
     ):
         parts = divide(literature, config, label, published, percent, unseen(problem, seen))
         yield _single(config, parts, label, columns)
-
-
-# --- shared -----------------------------------------------------------------------------------------------------------
 
 
 def _single(config: str, parts: Parts, label: Ints, columns: Columns, truth: Ints | None = None) -> Target:

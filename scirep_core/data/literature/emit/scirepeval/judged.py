@@ -10,13 +10,7 @@ one-hot blocks, one per latent, of length sqrt(weight[b]); whatever no query ask
     |v(q) - v(c)|^2 = constant - 2 S(q, c)
 
 holds exactly: the nearest candidate is the most alike. A latent that a text query leaves open is a block of zeros, which
-adds the same to all distances.
-
-Which profile is near which decides what can be learned for what. Tasks of one format disagree on purpose (SciRepEval
-section 6: formats compete, and so do tasks within proximity).
-
-<root>/scirepeval/<config>/<split>/0000.parquet         query, candidates [{doc_id, corpus_id, title, abstract, score, ...}]
-<root>/scirepeval_test/<config>/<split>/0000.parquet    query_id, cand_id, score
+adds the same to all distances. Tasks of one format disagree on purpose (SciRepEval section 6).
 """
 
 from __future__ import annotations
@@ -29,16 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.emit import split as hub
-from scirep_core.data.literature.emit.files import Columns, Floats, one_hot, struct, write_oracle, write_parquet
+from scirep_core.data.literature.emit.files import Columns, Floats, struct, write_oracle, write_parquet
 from scirep_core.data.literature.latents import NONE, Ints, Mask, Random, chance
 from scirep_core.data.literature.links import Links
 from scirep_core.data.literature.model import Literature
 
+PARTS = ("train", "validation", "evaluation")
 Traits = Mapping[str, Ints]
 """Latents by name: of all papers, or of queries; NONE where a query does not say."""
-Profile = Mapping[str, int]
 
-PROFILES: dict[str, Profile] = {
+PROFILES: dict[str, Mapping[str, int]] = {
     # in the order of how much likelier a reference gets with each match (citations.REASONS, over the size of the group)
     "cite": {"problem": 4, "topic": 4, "area": 3, "method": 2, "field": 1},
     "high_influence_cite": {"problem": 2, "family": 1, "group": 1},  # as mentions are counted
@@ -49,6 +43,7 @@ PROFILES: dict[str, Profile] = {
     # readers of feeds: nothing that citations, mentions or authorship depend on
     "feeds": {"mode": 3, "condition": 2, "polarity": 1},
     "reviewing": {"topic": 3, "family": 3, "area": 1, "field": 1},
+    "namesakes": {"topic": 1, "area": 1, "field": 1},
     # queries
     "search": {"problem": 4, "author": 3, "topic": 2, "method": 2, "venue": 2},
     "nfcorpus": {"problem": 1, "topic": 1},
@@ -79,9 +74,13 @@ class Pools(NamedTuple):
         """Return the positions of all candidates, ascending, each once."""
         return np.unique(self.table[self.table != NONE])
 
+    def papers(self) -> Ints:
+        """Return the positions of queries and candidates, ascending, each once."""
+        return np.union1d(self.queries, self.candidates())
+
 
 def traits(literature: Literature) -> dict[str, Ints]:
-    """Return what profiles may weigh: the latents, the venue (one number for all fields), the first author."""
+    """Return what profiles may weigh: the latents, the venue (one number for all fields), the first author, the paper itself."""
     latents, people = literature.latents, literature.people
     names = {name for profile in PROFILES.values() for name in profile} - {"venue", "author"}
     venue = latents.field * (1 + int(latents.venue.max(initial=0))) + latents.venue
@@ -89,6 +88,7 @@ def traits(literature: Literature) -> dict[str, Ints]:
         **{name: getattr(latents, name) for name in sorted(names)},
         "venue": venue,
         "author": people.teams.items[people.teams.starts[:-1]],
+        "paper": np.arange(len(literature)),
     }
 
 
@@ -97,27 +97,24 @@ def at(papers: Traits, positions: Ints) -> dict[str, Ints]:
     return {name: values[positions] for name, values in papers.items()}
 
 
-def alike(profile: Profile, asked: Traits, papers: Traits, table: Ints) -> Ints:
+def alike(profile: str, asked: Traits, papers: Traits, table: Ints) -> Ints:
     """Return S for each entry of `table` (queries, width); 0 where there is none. `asked` has one value per query."""
     total = np.zeros(table.shape, dtype=np.int64)
-    for name, weight in profile.items():
+    for name, weight in PROFILES[profile].items():
         wanted = asked[name][:, None]
         total += weight * ((papers[name][table] == wanted) & (wanted != NONE) & (table != NONE))
     return total
 
 
-def vectors(profile: Profile, asked: Traits, rows: Traits) -> Floats:
+def vectors(profile: str, asked: Traits, rows: Traits) -> Floats:
     """Return the oracle vectors of `rows` (papers, or the queries themselves) for queries that ask for `asked`."""
     blocks = []
-    for name, weight in profile.items():
+    for name, weight in PROFILES[profile].items():
         known = np.unique(asked[name][asked[name] != NONE])
-        if not len(known):
-            continue
-        values = rows[name]
-        place = np.minimum(np.searchsorted(known, values), len(known) - 1)
-        place = np.where(known[place] == values, place, np.where(values == NONE, NONE, len(known)))
-        # the extra row makes the place of what nobody asks for exist in every call
-        blocks.append(one_hot(np.append(place, np.arange(len(known) + 1)), np.sqrt(weight))[: len(values)])
+        if len(known):
+            same = rows[name][:, None] == known
+            elsewhere = (rows[name] != NONE) & ~same.any(axis=1)  # what nobody asks for
+            blocks.append(np.column_stack([same, elsewhere]) * np.float32(np.sqrt(weight)))
     return np.concatenate(blocks, axis=1)
 
 
@@ -130,8 +127,7 @@ def rated(rng: Random, grades: Ints, noise: float, raters: int, highest: int) ->
     """Return the middle one of what an odd number of raters say; each errs by one step with probability `noise`."""
     shape = (raters, *grades.shape)
     steps = chance(rng, noise, shape) * (2 * rng.integers(0, 2, size=shape) - 1)
-    ratings = np.sort(np.clip(grades + steps, 0, highest), axis=0)
-    middle: Ints = ratings[raters // 2]
+    middle: Ints = np.sort(np.clip(grades + steps, 0, highest), axis=0)[raters // 2]
     return middle
 
 
@@ -140,7 +136,7 @@ def rated(rng: Random, grades: Ints, noise: float, raters: int, highest: int) ->
 
 def key_of(papers: Traits, *names: str) -> Ints:
     """Return one number per paper that is equal where all the named latents are."""
-    key = np.zeros(len(papers[names[0]]), dtype=np.int64)
+    key = np.zeros(len(papers["paper"]), dtype=np.int64)
     for name in names:
         key = key * (2 + int(papers[name].max(initial=0))) + papers[name] + 1
     return key
@@ -167,18 +163,13 @@ def sharing(
     rng: Random, papers: Traits, queries: Ints, sources: Iterable[tuple[Sequence[str], int]],
     allowed: Mask | None = None,
 ) -> Ints:  # fmt: skip
-    """Draw for each query, source by source, `count` papers that share the named latents with it, as `partners` does.
+    """Draw for each query, source by source, papers that share the named traits with it, as `partners` does.
 
     Args:
-        sources: (names of latents, count).
+        sources: (names of traits, how many papers): () stands for any paper, ("paper",) for the query itself.
     """
     keys = [(key_of(papers, *names), count) for names, count in sources]
     return np.concatenate([partners(rng, key, key[queries], count, allowed) for key, count in keys], axis=1)
-
-
-def anyone(rng: Random, pool: Ints, rows: int, width: int) -> Ints:
-    """Draw (rows, width) papers from a pool, with repetition."""
-    return pool[rng.integers(0, len(pool), size=(rows, width))] if len(pool) else np.full((rows, width), NONE)
 
 
 def linked(links: Links, rows: Ints, width: int) -> tuple[Ints, Ints]:
@@ -213,9 +204,9 @@ def first(table: Ints, width: int) -> Ints:
     return ordered(table, table == NONE)[:, :width]
 
 
-def candidates(drawn: Sequence[Ints], width: int, queries: Ints | None = None) -> Ints:
-    """Return for each row the first `width` different papers of several tables, without the query itself, where given."""
-    return first(distinct(np.concatenate(drawn, axis=1), queries), width)
+def candidates(drawn: Ints, width: int, queries: Ints | None = None) -> Ints:
+    """Return the first `width` different papers of each row, without the query itself, where given."""
+    return first(distinct(drawn, queries), width)
 
 
 def ordered(table: Ints, key: npt.NDArray[Any]) -> Ints:
@@ -229,20 +220,19 @@ def shuffled(rng: Random, table: Ints) -> Ints:
 
 
 def binary(
-    rng: Random, queries: Ints, positives: Ints, negatives: Ints, wanted: tuple[int, int], all_positives: bool
+    rng: Random, queries: Ints, positives: Ints, negatives: Ints, wanted: tuple[int, int], fewest: int = 1
 ) -> Pools:
     """Return binary pools: the first positives (1) and negatives (0) of each row, shuffled; others are left out.
 
     Args:
         wanted: how many of each.
-        all_positives: drop queries with fewer positives than that; otherwise one of each is enough.
+        fewest: positives without which a query is dropped, as it is without any negative.
     """
     good = first(distinct(positives, queries), wanted[0])
     bad = first(without(distinct(negatives, queries), good), wanted[1])
     table = shuffled(rng, np.concatenate([good, bad], axis=1))
-    offset = np.arange(len(table))[:, None] * (1 + int(table.max(initial=0)))
-    grades = np.isin(table + offset, (good + offset)[good != NONE]).astype(np.int64) * (table != NONE)
-    enough = (good != NONE).sum(axis=1) >= (wanted[0] if all_positives else 1)
+    grades = (without(table, good) != table).astype(np.int64)
+    enough = (good != NONE).sum(axis=1) >= fewest
     return Pools(queries, table, grades).rows(enough & (bad != NONE).any(axis=1))
 
 
@@ -252,17 +242,29 @@ def askers(literature: Literature, purpose: str, at_most: int, among: Mask | Non
     return hub.shuffled(literature, f"askers of {purpose}", np.flatnonzero(some))[:at_most]
 
 
+def parts(literature: Literature, task: str, times: int, *sizes: int) -> Iterator[tuple[str, int, Ints, Mask]]:
+    """Yield for each split its name, the size of the task there, `times` as many papers to ask about, and which may be candidates.
+
+    Candidates of evaluation may be of any split, those of training are of no evaluation.
+    """
+    part = hub.held_out(literature)
+    for number, (split, size) in enumerate(zip(PARTS, sizes, strict=True)):
+        allowed = (part != hub.EVALUATION) | (number == hub.EVALUATION)
+        yield split, size, askers(literature, f"{task} {split}", times * size, part == number), allowed
+
+
 # --- files ----------------------------------------------------------------------------------------------------------------
 
 
 def write_task(
     root: Path, literature: Literature, config: str, pools: Pools, profile: str, bare: Bare | None = None,
-    candidate: Columns | None = None, also: Sequence[str] = (),
+    candidate: Columns | None = None, also: Sequence[str] = (), split: str = PARTS[-1],
 ) -> None:  # fmt: skip
-    """Write texts, judgements and oracle of a task. Arguments as in `write_texts` and `write_oracles`."""
-    write_texts(root, literature, config, "evaluation", pools, bare, candidate=candidate)
-    write_judgements(root, literature, config, pools, bare.ids if bare else None)
-    write_oracles(root, literature, [f"scirepeval/{config}", *also], profile, pools, bare)
+    """Write texts, of evaluation also judgements and oracle. Arguments as in `write_texts` and `write_oracles`."""
+    write_texts(root, literature, config, split, pools, bare, candidate=candidate)
+    if split == PARTS[-1]:
+        write_judgements(root, literature, config, pools, bare.ids if bare else None)
+        write_oracles(root, literature, [f"scirepeval/{config}", *also], profile, pools, bare)
 
 
 def write_texts(
@@ -322,13 +324,12 @@ def write_oracles(
         fame: weight of one more coordinate, how famous a paper is (its rank, 0 to 1); queries, which are papers then, have
             the highest, so that of equally likely candidates the more famous lies nearer.
     """
-    weights = PROFILES[profile]
-    papers = {name: traits(literature)[name] for name in weights}
+    papers = traits(literature)
     asked = bare.wanted if bare else at(papers, pools.queries)
-    positions = pools.candidates() if bare else np.union1d(pools.queries, pools.candidates())
-    ids, found = literature.ids(positions), vectors(weights, asked, at(papers, positions))
+    positions = pools.candidates() if bare else pools.papers()
+    ids, found = literature.ids(positions), vectors(profile, asked, at(papers, positions))
     if bare:
-        ids, found = [*bare.ids, *ids], np.concatenate([vectors(weights, asked, asked), found])
+        ids, found = [*bare.ids, *ids], np.concatenate([vectors(profile, asked, asked), found])
     if fame:
         rank = np.empty(len(positions), dtype=np.int64)
         rank[np.argsort(literature.latents.fame[positions], kind="stable")] = np.arange(len(positions))

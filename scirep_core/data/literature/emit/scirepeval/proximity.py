@@ -1,41 +1,25 @@
 """Proximity: rank candidates of a query paper (SciRepEval A.2; SciDocs; Feeds of SciRepEval v1).
 
-| task | a candidate scores | what decides | exact? | relation |
-|---|---|---|---|---|
-| same_author | 1: same author; 0: a namesake of the same block | authorship; style and topic betray it | yes: 100 | in-train |
-| high_influence_cite | 1: cited INFLUENTIAL times or more; 0: cited | problem, family, finding group; luck | no | in-train |
-| relish | 0-2, the middle of three raters | topic, family of methods, area; raters err | no | related |
-| scidocs_cite | 1: cited (5); 0: random (25) | problem, topic, area, method, field; luck | no | related |
-| scidocs_cocite | 1: most often cited together (5); 0: random (25) | the same, twice removed | no | related |
-| scidocs_view | 1: most often in one session with the query (5); 0: random (25) | problem, topic; obstacle, mode | no | related |
-| scidocs_read | 1: downloaded in one session with it (5); 0: random (25) | problem, topic; condition; quality | no | related |
-| feeds_1 | 1: liked in the feed of a reader who named one paper; 0: not | mode, condition, polarity; moods | no | unrelated |
-| feeds_m | the same, readers who named three | the same, and what the three share | no | unrelated |
-| feeds_title | feeds_1, asked with the title alone | the same | no | unrelated |
+    task                 a candidate scores
+    same_author          1: same author; 0: a namesake of the same block
+    high_influence_cite  1: cited INFLUENTIAL times or more; 0: cited
+    relish               0-2, the middle of three raters
+    scidocs_*            1: cited, most often cited together, viewed or downloaded in one session (5); 0: random (25)
+    feeds_*              1: liked in the feed of a reader who named one paper (feeds_m: three); 0: not
 
-Exact: the grades follow from the latents, so the oracle reaches 100. Elsewhere it ranks by the noise-free likeness of
-judged.PROFILES, and the rest is what nobody can know from a paper.
+Where people err the oracle ranks by the noise-free likeness of judged.PROFILES. A paper has one author for the purposes of
+same_author and S2AND, the one drawn by `signatures`; hence exact vectors exist.
 
-Training queries are papers of the train and validation parts, and none of their candidates is of the evaluation part;
-queries of evaluation are of that part (split.held_out), their candidates of any.
+The readers of feeds care for nothing that decides a training task of proximity; they follow a way of working and the
+circumstances of a finding, across all fields. A topic has its usual conditions (latents.py), so topical vectors are above
+chance here, but no more than that.
 
-An author's mention is a signature. As every paper stands for one signature here, the one drawn by `signatures`, a
-paper has one author for the purposes of same_author and S2AND, and exact vectors exist.
-
-Those who view and read go from paper to paper of a topic, as citations do, but also by difficulty and circumstances. The
-readers of feeds are unrelated in a strict sense: they care for nothing that decides a training task of proximity
-(authorship, problem, topic, area, field, method, family, finding group); they follow a way of working and the circumstances
-of a finding, across all fields. A topic has its usual conditions (latents.py), so topical vectors are above chance here, but
-no more than that.
-
-A session starts at a paper and goes on from paper to paper, each sharing some of those traits with the last (`STEPS`),
-now and then (half of the dial `noise`) to anywhere. In it, papers are downloaded that are solid, or hold under the
-condition that the reader came for.
+A session starts at a paper and goes on from paper to paper, each sharing some traits with the last (`STEPS`), now and then
+(half of the dial `noise`) to anywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -53,11 +37,11 @@ from scirep_core.data.literature.people import People
 
 FAME = 4.0  # of the oracle of citations: how near fame brings a candidate
 CODE = 24  # binary digits of an author's number, in oracles
-PARTS = ("train", "validation", "evaluation")
 OF_BLOCK = ("aminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 """Collections of S2AND, as Same Author Detection spells them; blocks are dealt to them."""
 RATED = 60
-RELISH = (("topic", "family"), 14), (("topic",), 30), (("area", "family"), 14), (("area",), 16), (("family",), 8)
+RELISH = ((("topic", "family"), 14), (("topic",), 30), (("area", "family"), 14), (("area",), 16), (("family",), 8),
+          ((), RATED))  # fmt: skip
 """Candidates that the raters see, and what they share with the query, how many of each drawn."""
 TOGETHER = 50
 """Citing papers of a query that co-citation looks at."""
@@ -68,7 +52,7 @@ STEPS = {
 """Traits that the next paper of a session shares with the last, and how often (of ten)."""
 SESSIONS, LENGTH = 9, 5
 """Sessions that start at a query, and papers that follow in each."""
-FEED = (("mode", "condition"), 2), (("mode", "polarity"), 2), (("mode",), 1), (("condition", "polarity"), 2)
+FEED = (("mode", "condition"), 2), (("mode", "polarity"), 2), (("mode",), 1), (("condition", "polarity"), 2), ((), 14)
 LIKED = 4
 """Likeness from which on a paper is liked: the mode and one thing more."""
 SEEDS = 3
@@ -82,13 +66,8 @@ def write(root: Path, literature: Literature) -> None:
     _same_author(root, literature)
     _high_influence(root, literature)
     _relish(root, literature)
-    for shard, pools in enumerate((_cited(root, literature), _seen(root, literature))):
-        positions = np.concatenate([part for found in pools for part in (found.queries, found.candidates())])
-        hub.write_texts(root, "scidocs_view_cite_read", flat(literature), positions, shard)
+    _scidocs(root, literature)
     _feeds(root, literature)
-
-
-# --- authorship -------------------------------------------------------------------------------------------------------
 
 
 def signatures(literature: Literature) -> tuple[Ints, Ints]:
@@ -113,24 +92,22 @@ def collection_of(block: Ints) -> Ints:
 def _same_author(root: Path, literature: Literature) -> None:
     author, _ = signatures(literature)
     block = blocks(literature.people)[author]
-    part, papers = held_out(literature), len(literature)
+    papers = len(literature)
     sizes = scaled(papers, 76_489, 12, 40), scaled(papers, 13_585, 1.5, 10), scaled(papers, 13_585, 3, 40)
     dataset: Column = ("string", lambda i: OF_BLOCK[collection_of(block[i])])
-    for k, (split, size) in enumerate(zip(PARTS, sizes, strict=True)):
-        queries = judged.askers(literature, f"same_author {split}", 3 * size, part == k)
-        allowed = np.ones(papers, bool) if k == EVALUATION else part != EVALUATION
-        pools = _namesakes(literature, author, block, queries, allowed, k).rows(slice(size))
+    for split, size, queries, allowed in judged.parts(literature, "same_author", 3, *sizes):
+        rng = stream(literature.seed, "same author", judged.PARTS.index(split))
+        pools = _namesakes(rng, literature, author, block, queries, allowed).rows(slice(size))
         judged.write_texts(root, literature, "same_author", split, pools, query={"dataset": dataset})
     judged.write_judgements(root, literature, "same_author", pools)
-    positions = np.union1d(pools.queries, pools.candidates())
+    positions = pools.papers()
     write_oracle(root, "scirepeval/same_author", literature.ids(positions), digits(author[positions], CODE))
 
 
 def _namesakes(
-    literature: Literature, author: Ints, block: Ints, queries: Ints, allowed: Mask, part: int
+    rng: Random, literature: Literature, author: Ints, block: Ints, queries: Ints, allowed: Mask
 ) -> judged.Pools:
     """Return up to five papers of each query's author and five of namesakes, those of similar topics first."""
-    rng = stream(literature.seed, "same author", part)
     same = judged.partners(rng, author, author[queries], 15, allowed)
     others = judged.distinct(judged.partners(rng, block, block[queries], 40, allowed), queries)
     # a paper of which the author is a co-author is no namesake's
@@ -138,48 +115,54 @@ def _namesakes(
     theirs = (teams.reshape(*others.shape, 5) == author[queries][:, None, None]).any(axis=2)
     others = np.where(theirs | (author[others] == author[queries][:, None]), NONE, others)
     papers = judged.traits(literature)
-    near = judged.alike({"topic": 1, "area": 1, "field": 1}, judged.at(papers, queries), papers, others)
+    near = judged.alike("namesakes", judged.at(papers, queries), papers, others)
     others = judged.ordered(others, -near)
     # queries with a namesake close by come first: telling a chemist from a lawyer needs no style
     order = np.argsort(-(near * (others != NONE)).max(axis=1), kind="stable")
-    return judged.binary(rng, queries[order], same[order], others[order], (5, 5), all_positives=False)
-
-
-# --- citation ---------------------------------------------------------------------------------------------------------
+    return judged.binary(rng, queries[order], same[order], others[order], (5, 5))
 
 
 def _high_influence(root: Path, literature: Literature) -> None:
-    part, papers = held_out(literature), len(literature)
+    papers = len(literature)
     sizes = scaled(papers, 65_982, 15, 40), scaled(papers, 1_199, 1, 10), scaled(papers, 1_199, 3, 40)
-    for k, (split, size) in enumerate(zip(PARTS, sizes, strict=True)):
-        queries = judged.askers(literature, f"high_influence_cite {split}", 3 * size, part == k)
+    for split, size, queries, allowed in judged.parts(literature, "high_influence_cite", 3, *sizes):
         cited, mentions = judged.linked(literature.cites, queries, MOST)
-        if k != EVALUATION:
-            cited = np.where(part[cited] == EVALUATION, NONE, cited)
+        cited = np.where(allowed[cited], cited, NONE)
         often = (mentions >= INFLUENTIAL) & (cited != NONE)
         told_apart = often.any(axis=1) & ((cited != NONE) & ~often).any(axis=1)
         pools = judged.Pools(queries, cited, often.astype(np.int64)).rows(told_apart).rows(slice(size))
-        if k != EVALUATION:
-            judged.write_texts(root, literature, "high_influence_cite", split, pools)
-    judged.write_task(root, literature, "high_influence_cite", pools, "high_influence_cite")
+        judged.write_task(root, literature, "high_influence_cite", pools, "high_influence_cite", split=split)
 
 
-def _cited(root: Path, literature: Literature) -> Iterator[judged.Pools]:
-    size = scaled(len(literature), *SCIDOCS)
-    for name in ("cite", "cocite"):
-        queries = judged.askers(literature, f"scidocs_{name}", 4 * size)
-        rng = stream(literature.seed, f"scidocs_{name}")
-        cites, cited_by = (judged.linked(links, queries, 200)[0] for links in (literature.cites, literature.cited_by))
-        if name == "cite":
-            positives, close = judged.shuffled(rng, cites), np.concatenate([cites, cited_by], axis=1)
-        else:
-            positives = close = _cocited(rng, literature, queries)
-        random = judged.without(judged.anyone(rng, np.arange(len(literature)), len(queries), 40), close)
-        pools = judged.binary(rng, queries, positives, random, FIVE_OF_THIRTY, all_positives=True).rows(slice(size))
-        judged.write_judgements(root, literature, f"scidocs_{name}", pools)
-        tasks = [f"scirepeval/scidocs_{name}", f"scimult/{name}_rerank"]
-        judged.write_oracles(root, literature, tasks, "cite", pools, fame=FAME)
-        yield pools
+def _scidocs(root: Path, literature: Literature) -> None:
+    papers, size = judged.traits(literature), scaled(len(literature), *SCIDOCS)
+    for shard, (draw, names) in enumerate(((_cited, ("cite", "cocite")), (_seen, ("view", "read")))):
+        positions = []
+        for name in names:
+            rng, queries, positives, random = draw(literature, papers, name, size)
+            pools = judged.binary(rng, queries, positives, random, FIVE_OF_THIRTY, FIVE_OF_THIRTY[0]).rows(slice(size))
+            judged.write_judgements(root, literature, f"scidocs_{name}", pools)
+            again, profile, fame = (f"{name}_rerank", "cite", FAME) if draw is _cited else (f"co{name}", name, 0.0)
+            tasks = [f"scirepeval/scidocs_{name}", f"scimult/{again}"]
+            judged.write_oracles(root, literature, tasks, profile, pools, fame=fame)
+            positions.append(pools.papers())
+        hub.write_texts(root, "scidocs_view_cite_read", flat(literature), np.concatenate(positions), shard)
+
+
+def _random(rng: Random, papers: judged.Traits, queries: Ints, close: Ints) -> Ints:
+    return judged.without(judged.sharing(rng, papers, queries, [((), 40)]), close)
+
+
+def _cited(literature: Literature, papers: judged.Traits, name: str, size: int) -> tuple[Random, Ints, Ints, Ints]:
+    """Return what goes on to draw, queries, their positives, the likeliest first, and random papers; so does `_seen`."""
+    queries = judged.askers(literature, f"scidocs_{name}", 4 * size)
+    rng = stream(literature.seed, f"scidocs_{name}")
+    cites, cited_by = (judged.linked(links, queries, 200)[0] for links in (literature.cites, literature.cited_by))
+    if name == "cite":
+        positives, close = judged.shuffled(rng, cites), np.concatenate([cites, cited_by], axis=1)
+    else:
+        positives = close = _cocited(rng, literature, queries)
+    return rng, queries, positives, _random(rng, papers, queries, close)
 
 
 def _cocited(rng: Random, literature: Literature, queries: Ints) -> Ints:
@@ -191,45 +174,17 @@ def _cocited(rng: Random, literature: Literature, queries: Ints) -> Ints:
     return judged.linked(from_lists(rows), np.arange(len(rows)), max(map(len, rows), default=1))[0]
 
 
-# --- expert opinion ---------------------------------------------------------------------------------------------------
-
-
-def _relish(root: Path, literature: Literature) -> None:
-    papers, everybody = judged.traits(literature), len(literature)
-    size = scaled(everybody, 3_190, 2, 40)
-    queries = judged.askers(literature, "relish", size)
-    rng = stream(literature.seed, "relish")
-    drawn = [
-        judged.sharing(rng, papers, queries, RELISH),
-        judged.anyone(rng, np.arange(everybody), len(queries), RATED),
-    ]
-    table = judged.shuffled(rng, judged.candidates(drawn, RATED, queries))
-    # 2: same topic, same family; 1: same topic, or same area and family
-    planted = judged.graded(judged.alike(judged.PROFILES["relish"], judged.at(papers, queries), papers, table), 3, 7)
-    grades = np.where(table == NONE, 0, judged.rated(rng, planted, literature.dials.noise, 3, 2))
-    judged.write_task(
-        root, literature, "relish", judged.Pools(queries, table, grades).rows(grades.sum(axis=1) > 0), "relish"
-    )
-
-
-# --- readers ----------------------------------------------------------------------------------------------------------
-
-
-def _seen(root: Path, literature: Literature) -> Iterator[judged.Pools]:
-    papers, size = judged.traits(literature), scaled(len(literature), *SCIDOCS)
-    for name in ("view", "read"):
-        queries = judged.askers(literature, f"scidocs_{name}", 3 * size)
-        rng = stream(literature.seed, f"sessions {name}")
-        visited = _wander(rng, literature, papers, np.repeat(queries, SESSIONS), name)
-        if name == "read":
-            visited = _downloaded(rng, literature, papers, np.repeat(queries, SESSIONS), visited)
-        together = visited.reshape(len(queries), SESSIONS * LENGTH)
-        random = judged.without(judged.anyone(rng, np.arange(len(literature)), len(queries), 40), together)
-        often = _most_often(rng, together)
-        pools = judged.binary(rng, queries, often, random, FIVE_OF_THIRTY, all_positives=True).rows(slice(size))
-        judged.write_judgements(root, literature, f"scidocs_{name}", pools)
-        judged.write_oracles(root, literature, [f"scirepeval/scidocs_{name}", f"scimult/co{name}"], name, pools)
-        yield pools
+def _seen(literature: Literature, papers: judged.Traits, name: str, size: int) -> tuple[Random, Ints, Ints, Ints]:
+    queries = judged.askers(literature, f"scidocs_{name}", 3 * size)
+    rng, starts = stream(literature.seed, f"sessions {name}"), np.repeat(queries, SESSIONS)
+    visited = _wander(rng, literature, papers, starts, name)
+    if name == "read":  # what is downloaded: solid papers, and those that hold under the wanted condition
+        wanted = papers["condition"][visited] == papers["condition"][starts][:, None]
+        pull = literature.latents.quality[visited] // 2 + np.where(wanted, LEVELS // 2, 0)
+        visited = np.where(rng.integers(0, LEVELS, size=visited.shape) < pull, visited, NONE)
+    together = visited.reshape(len(queries), SESSIONS * LENGTH)
+    random = _random(rng, papers, queries, together)
+    return rng, queries, _most_often(rng, together), random
 
 
 def _wander(rng: Random, literature: Literature, papers: judged.Traits, starts: Ints, name: str) -> Ints:
@@ -247,26 +202,29 @@ def _wander(rng: Random, literature: Literature, papers: judged.Traits, starts: 
     return np.stack(visited, axis=1)
 
 
-def _downloaded(rng: Random, literature: Literature, papers: judged.Traits, starts: Ints, visited: Ints) -> Ints:
-    """Return what is downloaded of the papers seen: solid ones, and those that hold under the wanted condition."""
-    wanted = papers["condition"][visited] == papers["condition"][starts][:, None]
-    pull = literature.latents.quality[visited] // 2 + np.where(wanted, LEVELS // 2, 0)
-    return np.where(rng.integers(0, LEVELS, size=visited.shape) < pull, visited, NONE)
-
-
 def _most_often(rng: Random, table: Ints) -> Ints:
     """Return each row with what stands in it most often first, ties in random order."""
     times = (table[:, :, None] == table[:, None, :]).sum(axis=2)
-    order = np.lexsort((rng.integers(0, 1 << 30, size=table.shape), np.where(table == NONE, 0, -times)), axis=1)
-    return np.take_along_axis(table, order, axis=1)
+    chosen = np.lexsort((rng.integers(0, 1 << 30, size=table.shape), np.where(table == NONE, 0, -times)), axis=1)
+    return np.take_along_axis(table, chosen, axis=1)
+
+
+def _relish(root: Path, literature: Literature) -> None:
+    papers, rng = judged.traits(literature), stream(literature.seed, "relish")
+    queries = judged.askers(literature, "relish", scaled(len(literature), 3_190, 2, 40))
+    drawn = judged.sharing(rng, papers, queries, RELISH)
+    table = judged.shuffled(rng, judged.candidates(drawn, RATED, queries))
+    # 2: same topic, same family; 1: same topic, or same area and family
+    planted = judged.graded(judged.alike("relish", judged.at(papers, queries), papers, table), 3, 7)
+    grades = np.where(table == NONE, 0, judged.rated(rng, planted, literature.dials.noise, 3, 2))
+    pools = judged.Pools(queries, table, grades).rows(grades.sum(axis=1) > 0)
+    judged.write_task(root, literature, "relish", pools, "relish")
 
 
 def _feeds(root: Path, literature: Literature) -> None:
-    everybody = len(literature)
     for name, published, percent, seeds in (("feeds_1", 423, 2.0, 1), ("feeds_m", 9_025, 1.5, SEEDS)):
-        readers = scaled(everybody, published // seeds, percent, 40)
-        queries = judged.askers(literature, name, readers)
-        pools = _rated(literature, name, queries, seeds)
+        readers = scaled(len(literature), published // seeds, percent, 40)
+        pools = _rated(literature, name, judged.askers(literature, name, readers), seeds)
         judged.write_task(root, literature, name, pools, "feeds")
         if name == "feeds_1":  # once more, with the seed's title for a query
             asked = [literature.paper(i) for i in pools.queries.tolist()]
@@ -281,25 +239,18 @@ def _rated(literature: Literature, name: str, queries: Ints, seeds: int) -> judg
     Further seeds share mode and condition with the first. Where a reader's taste and the day's mood differ, the
     label is the mood's.
     """
-    papers = judged.traits(literature)
-    rng = stream(literature.seed, name)
-    feed = [
-        judged.sharing(rng, papers, queries, FEED),
-        judged.anyone(rng, np.arange(len(literature)), len(queries), 14),
-    ]
+    papers, rng = judged.traits(literature), stream(literature.seed, name)
+    feed = judged.sharing(rng, papers, queries, FEED)
     alike_taste = judged.sharing(rng, papers, queries, [(("mode", "condition"), 4 * (seeds - 1))])
     others = np.concatenate([queries[:, None], alike_taste], axis=1)
     # a seed must be new to the whole task: queries are known by their id
-    flat = others.ravel()
-    seen_before = np.ones(len(flat), dtype=np.bool_)
-    seen_before[np.unique(flat, return_index=True)[1]] = False
-    allowed = ~seen_before.reshape(others.shape) & (others != NONE)
-    allowed[:, 1:] &= (held_out(literature)[others[:, 1:]] == EVALUATION) & ~np.isin(others[:, 1:], queries)
+    new = np.isin(np.arange(others.size), np.unique(others, return_index=True)[1]).reshape(others.shape)
+    allowed = new & (others != NONE) & (held_out(literature)[others] == EVALUATION) & ~np.isin(others, queries)
     allowed[:, 0] = True
     named = judged.first(np.where(allowed, others, NONE), seeds)
-    new = judged.without(judged.distinct(np.concatenate(feed, axis=1), queries), named)
-    table = judged.shuffled(rng, judged.first(new, 10))
-    liked = judged.graded(judged.alike(judged.PROFILES["feeds"], judged.at(papers, queries), papers, table), LIKED)
+    feed = judged.without(judged.distinct(feed, queries), named)
+    table = judged.shuffled(rng, judged.first(feed, 10))
+    liked = judged.graded(judged.alike("feeds", judged.at(papers, queries), papers, table), LIKED)
     moods = chance(rng, literature.dials.noise / 3, table.shape)
     grades = np.where(table == NONE, 0, np.where(moods, 1 - liked, liked))
     rows, column = np.nonzero(named != NONE)

@@ -1,14 +1,9 @@
 """The recommendation user study: readers rate what two recommenders propose to them (SciMult 4.4, Table 7).
 
-    task                    planted                                                    ceiling (oracle)
-    scimult/recommendation  score 1-5 = 1 + one each for the same topic, family of     below 100: readers err by one point with
-                            methods, group of findings, two for the same problem, at   probability `noise`; 100 without noise
-                            most 5, and the reader's error
-
-File and columns as Kanakia et al. (2019): methods Content, Behavior and Both; `Similarity` is the recommender's own; about
+A score is 1 + what query and paper agree in (`AGREEING`), at most 5, and one point off with probability `noise`. File and
+columns as Kanakia et al. (2019): methods Content, Behavior and Both; `Similarity` is the recommender's own; about
 one row in four has no score, one in 250 stands there twice (then with another score, now and then), one in 600 has half a
 point. Low scores are commoner than in the real study. `papers.jsonl` has the texts, which the real study lacks.
-Query papers are from the evaluation split.
 
 Oracle: one-hot blocks of the four latents, so that the inner product is the sum of the weights of those that agree.
 """
@@ -53,8 +48,7 @@ class Shown(NamedTuple):
 
 def write(root: Path, literature: Literature) -> None:
     """Write the study, the texts of its papers and the oracle."""
-    wanted = scaled(len(literature), 187, 5, 60)
-    suitable = literature.cited_by.counts() > 0
+    suitable, wanted = literature.cited_by.counts() > 0, scaled(len(literature), 187, 5, 60)
     queries = evaluation_papers(literature, suitable, "recommendation", wanted)
     draw = draws(stream(literature.seed, "recommendation"))
     alike = [(values, grouped(values)) for values in (getattr(literature.latents, kind) for kind in KINDS)]
@@ -66,15 +60,7 @@ def write(root: Path, literature: Literature) -> None:
     papers = np.unique([i for row in shown for i in (row.query, row.cand)])
     write_lines(folder / "papers.jsonl", texts(literature, papers))
     blocks = [one_hot(getattr(literature.latents, name)[papers], weight**0.5) for name, weight in AGREEING.items()]
-    ids = literature.ids(papers)
-    write_oracle(root, "scimult/recommendation", ids, np.concatenate(blocks, axis=1))
-
-
-def agreement(literature: Literature, query: int, papers: Ints) -> Ints:
-    """Return in how much papers agree with a query: the sum of the weights of `AGREEING`, 0 to 5."""
-    values = [(getattr(literature.latents, name), weight) for name, weight in AGREEING.items()]
-    agreeing: Ints = np.stack([weight * (value[papers] == value[query]) for value, weight in values]).sum(axis=0)
-    return agreeing
+    write_oracle(root, "scimult/recommendation", literature.ids(papers), np.concatenate(blocks, axis=1))
 
 
 def _session(literature: Literature, query: int, draw: Draw, alike: list[tuple[Ints, Links]]) -> Iterator[Shown]:
@@ -90,7 +76,8 @@ def _session(literature: Literature, query: int, draw: Draw, alike: list[tuple[I
         if cand != query:
             proposed[cand] = "Both" if proposed.get(cand, method) != method else method
     cands = np.array(list(proposed), dtype=np.int64)
-    true = agreement(literature, query, cands).tolist()
+    weighed = [(getattr(literature.latents, name), weight) for name, weight in AGREEING.items()]
+    true = np.sum([weight * (value[cands] == value[query]) for value, weight in weighed], axis=0).tolist()
     for (cand, method), agreeing in zip(proposed.items(), true, strict=True):
         together = 0 if method == "Content" else 1 + draw() % 30
         # the recommender sees the agreement through a fog of its own
@@ -109,9 +96,9 @@ def _lines(literature: Literature, shown: Sequence[Shown]) -> Iterator[tuple[str
     for _, rows in itertools.groupby(shown, key=lambda row: row.query):
         session = list(rows)
         for row in session:
-            same = [other for other in session if other.method == row.method]
-            better = [sum((o.score or 0) > (row.score or 0) for o in group) for group in (same, session)]
-            closer = [sum((o.similarity or 0) > (row.similarity or 0) for o in group) for group in (same, session)]
+            groups = [other for other in session if other.method == row.method], session
+            better = [sum((o.score or 0) > (row.score or 0) for o in group) for group in groups]
+            closer = [sum((o.similarity or 0) > (row.similarity or 0) for o in group) for group in groups]
             content = row.method != "Behavior" and row.similarity is not None
             yield (
                 literature.paper_id(row.query),

@@ -1,19 +1,18 @@
 """Regression tasks of SciRepEval (section 3, appendix A.4), written from the latents.
 
-    task               target                                   latents                          chance              group
-    cite_count         ln(1 + citations), 4 decimals            quality, year, field             luck, who cites     in-train
-    pub_year           year scaled to 0..1, 4 decimals          year                             none                in-train
-    peer_review_score  mean of 3 to 5 reviewers' ratings 1..10  quality                          reviewers' errors   related
-    hIndex             highest h-index of the team              seniority of the authors         each one's luck     unrelated
-    tweet_mentions     mentions + retweets                      hype                             who happens by      unrelated
+    task               target
+    cite_count         ln(1 + citations), 4 decimals
+    pub_year           year scaled to 0..1, 4 decimals
+    peer_review_score  mean of 3 to 5 reviewers' ratings 1..10
+    hIndex             highest h-index of the team
+    tweet_mentions     mentions + retweets
 
 The oracle of a paper is (expected target, 1): the target as a function of the latents, without chance. Kendall's tau of a
 linear model on it is the ceiling, 100 for pub_year alone. Texts show the latents in part: quality in 90 % of the abstracts,
 tone in 80 %, standing in 75 %, era in 60 % (plans.RATES), and by the year also which forms and methods are in use.
 
 Citations are those inside the literature plus those from outside: quality and habit of the field, times years since
-publication, times luck. Tweets are counted for papers of the last two fifths of the years, as there were none before; so the year
-is no latent of the task.
+publication, times luck. Tweets are counted for papers of the last two fifths of the years, as there were none before.
 """
 
 from __future__ import annotations
@@ -61,14 +60,17 @@ def write(root: Path, literature: Literature) -> None:
 def _targets(literature: Literature) -> Iterator[Target]:
     latents, standing, everybody = literature.latents, literature.people.standing, np.zeros(len(literature), np.int64)
     counts, years, tweeted = citations(literature), scaled_years(literature), np.add(*tweets(literature))
+    pull = _rounded(np.log(np.multiply(*_pull(literature))))  # of what citations are proportional to without luck
+    span = literature.dials.last_year - literature.dials.first_year + 1
+    recent = np.where((latents.year - literature.dials.first_year) * 5 >= span * 3, 0, NONE)
     reviewed, highest = reviews(literature), h_indices(literature)
-    review = review_columns(literature, reviewed, highest)
+    review = _review_columns(literature, reviewed, highest)
     for config, published, label, expected, columns, among in (
-        ("cite_count", 30_012, log_citations(counts), expected_citations(literature), cites_columns(literature, counts), everybody),
+        ("cite_count", 30_012, log_citations(counts), pull, cites_columns(literature, counts), everybody),
         ("pub_year", 30_000, years, years, year_columns(literature), everybody),
         ("peer_review_score", 10_210, reviewed.mean(), latents.quality / LEVELS, review, everybody),
         ("hIndex", 8_438, highest, (standing / LEVELS) ** 2, review, everybody),
-        ("tweet_mentions", 25_655, tweeted, (latents.hype / LEVELS) ** 2, tweet_columns(literature), _recent(literature)),
+        ("tweet_mentions", 25_655, tweeted, (latents.hype / LEVELS) ** 2, _tweet_columns(literature), recent),
     ):  # fmt: skip
         parts = divide(literature, config, among, published, PERCENT)
         oracle = expected[np.concatenate(parts)]
@@ -76,17 +78,12 @@ def _targets(literature: Literature) -> Iterator[Target]:
         yield Target(config, parts, label.astype(np.float64), oracle, columns, "float64")
 
 
-# --- citations and years ----------------------------------------------------------------------------------------------
-
-
 def citations(literature: Literature) -> Ints:
     """Return (papers,) how often each paper is cited: within the literature, and from outside it."""
-    latents = literature.latents
-    merit = _merit(literature)
-    luck = np.sqrt(latents.fame // merit * 256).astype(np.int64)  # its root: half as wide, in logarithms
-    outside = merit * luck * _age(literature) * _habit(literature) // OUTSIDE
-    counted: Ints = literature.cited_by.counts() + outside
-    return counted
+    merit, chances = _pull(literature)
+    luck = np.sqrt(literature.latents.fame // merit * 256).astype(np.int64)  # its root: half as wide, in logarithms
+    outside: Ints = merit * luck * chances // OUTSIDE
+    return literature.cited_by.counts() + outside
 
 
 def log_citations(counts: Ints) -> Reals:
@@ -94,23 +91,12 @@ def log_citations(counts: Ints) -> Reals:
     return _rounded(np.log1p(counts.astype(np.float64)))
 
 
-def expected_citations(literature: Literature) -> Reals:
-    """Return ln of what citations are proportional to when luck is left out."""
-    return _rounded(np.log(_merit(literature) * _age(literature) * _habit(literature)))
-
-
-def _merit(literature: Literature) -> Ints:
-    quality = literature.latents.quality
-    return 100 + quality * quality // 1500  # as in latents.fame, which is merit times luck
-
-
-def _age(literature: Literature) -> Ints:
-    return literature.dials.last_year + COUNTED_IN - literature.latents.year
-
-
-def _habit(literature: Literature) -> Ints:
-    """Return how much is cited in the paper's field: large fields cite more."""
-    return np.array([WEIGHTS.get(name, 3) for name in FIELDS])[literature.latents.field]
+def _pull(literature: Literature) -> tuple[Ints, Ints]:
+    """Return merit, and age times the habit of the field: large fields cite more."""
+    latents = literature.latents
+    habit = np.array([WEIGHTS.get(name, 3) for name in FIELDS])[latents.field]
+    merit = 100 + latents.quality * latents.quality // 1500  # as in latents.fame, which is merit times luck
+    return merit, (literature.dials.last_year + COUNTED_IN - latents.year) * habit
 
 
 def scaled_years(literature: Literature) -> Reals:
@@ -141,9 +127,6 @@ def year_columns(literature: Literature) -> dict[str, Column]:
     }
 
 
-# --- reviews and h-indices --------------------------------------------------------------------------------------------
-
-
 def reviews(literature: Literature) -> Reviews:
     """Return what three to five reviewers think: quality on a scale of 1 to 10, missed by up to a few points."""
     rng, papers = stream(literature.seed, "reviews"), len(literature)
@@ -167,12 +150,10 @@ def author_indices(literature: Literature) -> Ints:
 def h_indices(literature: Literature) -> Ints:
     """Return (papers,) the highest h-index of each paper's authors."""
     teams = literature.people.teams
-    highest: Ints = np.maximum.reduceat(author_indices(literature)[teams.items], teams.starts[:-1])
-    return highest
+    return np.maximum.reduceat(author_indices(literature)[teams.items], teams.starts[:-1])
 
 
-def review_columns(literature: Literature, reviewed: Reviews, highest: Ints) -> dict[str, Column]:
-    """Return the columns of the configuration peer_review_score_hIndex. `highest`: h-index by position."""
+def _review_columns(literature: Literature, reviewed: Reviews, highest: Ints) -> dict[str, Column]:
     people, accepted = literature.people, 10 * reviewed.total >= ACCEPTED * reviewed.number
     return flat(literature) | {
         "rating": (["int32"], lambda i: reviewed.rating[i, : reviewed.number[i]].tolist()),
@@ -184,21 +165,16 @@ def review_columns(literature: Literature, reviewed: Reviews, highest: Ints) -> 
     }
 
 
-# --- tweets -----------------------------------------------------------------------------------------------------------
-
-
 def tweets(literature: Literature) -> tuple[Ints, Ints]:
     """Return (papers,) mentions and retweets: the louder a paper, the more of both, spread by chance."""
     rng = stream(literature.seed, "tweets")
     spread = round(literature.dials.noise * 150)
     loud = 20 + literature.latents.hype**2 // 4_000  # 20 to 269
-    mentions = loud * (100 + np.clip(bell(rng, loud.shape, spread), -90, 200)) // 1_000
-    retweets = loud * (100 + np.clip(bell(rng, loud.shape, spread), -90, 200)) // 1_500
-    return mentions, retweets
+    some, more = (loud * (100 + np.clip(bell(rng, loud.shape, spread), -90, 200)) for _ in range(2))
+    return some // 1_000, more // 1_500
 
 
-def tweet_columns(literature: Literature) -> dict[str, Column]:
-    """Return the columns of the configuration tweet_mentions."""
+def _tweet_columns(literature: Literature) -> dict[str, Column]:
     mentions, retweets = tweets(literature)
     return flat(literature) | {
         "index": ("int32", lambda i: i),
@@ -206,13 +182,6 @@ def tweet_columns(literature: Literature) -> dict[str, Column]:
         "count": ("int32", (mentions + retweets).item),
         "mentions": ("int32", mentions.item),
     }
-
-
-def _recent(literature: Literature) -> Ints:
-    """Return 0 for the papers of the last two fifths of the years, NONE for those before."""
-    dials = literature.dials
-    recent = (literature.latents.year - dials.first_year) * 5 >= (dials.last_year - dials.first_year + 1) * 3
-    return np.where(recent, 0, NONE)
 
 
 def _rounded(values: Reals) -> Reals:

@@ -1,19 +1,12 @@
 """Paper-reviewer matching (SciRepEval A.2): which reviewers are experts on a submission?
 
-| task | judgements | what decides | exact? | relation |
-|---|---|---|---|---|
-| paper_reviewer_matching | expertise 3 (hard), 2 or 3 (soft) | topic, family, area, field of papers; doubt | no | related |
-
 A reviewer is an author of at least three papers, known by up to `KNOWN` of them, never by the submission itself, and
 never one of its authors. Expertise is planted in the evaluator's own form, the mean of the three papers nearest to the
 submission,
 
     E(s, r) = sum of the three largest S(s, p) over the papers p of r            (judged.py, profile "reviewing")
 
-and graded by `EDGES` after a doubt of the dial `noise` is added: the oracle ranks by E. P@10 cannot reach 100 even so,
-as few submissions have ten experts among their reviewers.
-
-The task shares `topic` and `family` with training tasks of proximity; what is new is the aggregation over a person.
+and graded by `EDGES` after a doubt of the dial `noise` is added: hard asks for grade 3, soft for 2. The oracle ranks by E.
 """
 
 from __future__ import annotations
@@ -23,14 +16,15 @@ from pathlib import Path
 import numpy as np
 
 from scirep_core.data.literature.emit import split as hub
-from scirep_core.data.literature.emit.files import scaled, write_oracle, write_parquet
+from scirep_core.data.literature.emit.files import scaled, write_parquet
 from scirep_core.data.literature.emit.scirepeval import judged
 from scirep_core.data.literature.emit.split import flat
 from scirep_core.data.literature.latents import NONE, Ints, Mask, Random, bell, stream
 from scirep_core.data.literature.lexicon import lexicon
-from scirep_core.data.literature.links import Links, from_lists
+from scirep_core.data.literature.links import from_lists
 from scirep_core.data.literature.model import Literature
 
+REVIEWER = "r{}".format  # id
 KNOWN = 12
 FEWEST = 3
 """Papers of a reviewer; the evaluator takes the three nearest."""
@@ -50,33 +44,28 @@ def write(root: Path, literature: Literature) -> None:
     submissions = judged.askers(literature, "submissions", scaled(len(literature), 107, 1.5, 40))
     reviewers = _invited(rng, literature, submissions, eligible)
     invited = np.unique(reviewers[reviewers != NONE])
-    known = _known(rng, written, invited)
-    rows = {author: k for k, author in enumerate(invited.tolist())}
-    theirs = np.full((*reviewers.shape, KNOWN), NONE)
-    for place in zip(*np.nonzero(reviewers != NONE), strict=True):
-        theirs[place] = known[rows[int(reviewers[place])]]
+    papers = [written.of(author) for author in invited.tolist()]
+    some = from_lists([theirs[np.sort(rng.permutation(len(theirs))[:KNOWN])] for theirs in papers])
+    known, _ = judged.linked(some, np.arange(len(invited)), KNOWN)
+    nobody = np.full((1, KNOWN), NONE)
+    theirs = np.append(known, nobody, axis=0)[np.where(reviewers == NONE, -1, np.searchsorted(invited, reviewers))]
     theirs = np.where(theirs == submissions[:, None, None], NONE, theirs)
-    expertise = _expertise(literature, submissions, theirs)
+    traits = judged.traits(literature)
+    likeness = judged.alike("reviewing", judged.at(traits, submissions), traits, theirs.reshape(len(submissions), -1))
+    expertise: Ints = np.sort(likeness.reshape(theirs.shape), axis=2)[:, :, -3:].sum(axis=2)
     doubt = bell(rng, expertise.shape, round(DOUBT * literature.dials.noise))
     grades = np.where(reviewers == NONE, 0, judged.graded(expertise + doubt, *EDGES))
     config = "paper_reviewer_matching"
     for split, least in (("test_hard", 3), ("test_soft", 2)):
         pools = judged.Pools(submissions, reviewers, (grades >= least).astype(np.int64))
-        judged.write_judgements(root, literature, config, pools, split=split, candidate=reviewer_id)
-    listed = ({"r_id": reviewer_id(author), "papers": literature.ids(row[row != NONE])}
+        judged.write_judgements(root, literature, config, pools, split=split, candidate=REVIEWER)
+    listed = ({"r_id": REVIEWER(author), "papers": literature.ids(row[row != NONE])}
               for author, row in zip(invited.tolist(), known, strict=True))  # fmt: skip
     path = hub.table(root, "scirepeval_test", "reviewers", "metadata")
     write_parquet(path, {"r_id": "string", "papers": ["string"]}, listed)
-    positions = np.union1d(submissions, known[known != NONE])
-    hub.write_texts(root, config, flat(literature), positions)
-    papers = {name: judged.traits(literature)[name] for name in judged.PROFILES["reviewing"]}
-    found = judged.vectors(judged.PROFILES["reviewing"], judged.at(papers, submissions), judged.at(papers, positions))
-    write_oracle(root, f"scirepeval/{config}", literature.ids(positions), found)
-
-
-def reviewer_id(author: int) -> str:
-    """Return the id of a reviewer."""
-    return f"r{author}"
+    read = judged.Pools(submissions, known, known)
+    hub.write_texts(root, config, flat(literature), read.papers())
+    judged.write_oracles(root, literature, [f"scirepeval/{config}"], "reviewing", read)
 
 
 def _invited(rng: Random, literature: Literature, submissions: Ints, eligible: Mask) -> Ints:
@@ -85,25 +74,10 @@ def _invited(rng: Random, literature: Literature, submissions: Ints, eligible: M
     area = np.array([t.area for t in lexicon().topics])[people.topic]
     field = np.array([t.field for t in lexicon().topics])[people.topic]
     near = ((people.topic, latents.topic, OF_TOPIC), (area, latents.area, OF_AREA), (field, latents.field, OF_FIELD))
-    drawn = [judged.candidates([judged.partners(rng, of_author, of_paper[submissions], 3 * count, eligible)], count)
+    drawn = [judged.candidates(judged.partners(rng, of_author, of_paper[submissions], 3 * count, eligible), count)
              for of_author, of_paper, count in near]  # fmt: skip
-    drawn.append(judged.anyone(rng, np.flatnonzero(eligible), len(submissions), 20))
+    drawn.append(judged.partners(rng, np.zeros_like(field), np.zeros_like(submissions), 20, eligible))
     authors, _ = judged.linked(people.teams, submissions, 5)
     invited = judged.distinct(np.concatenate(drawn, axis=1))
     own = (invited[:, :, None] == authors[:, None, :]).any(axis=2)
     return judged.first(np.where(own, NONE, invited), PER_SUBMISSION)
-
-
-def _known(rng: Random, written: Links, invited: Ints) -> Ints:
-    papers = [written.of(author) for author in invited.tolist()]
-    known = [theirs[np.sort(rng.permutation(len(theirs))[:KNOWN])] for theirs in papers]
-    return judged.linked(from_lists(known), np.arange(len(known)), KNOWN)[0]
-
-
-def _expertise(literature: Literature, submissions: Ints, theirs: Ints) -> Ints:
-    """Return E for each submission and reviewer from (submissions, reviewers, KNOWN) papers."""
-    papers = judged.traits(literature)
-    asked = judged.at(papers, submissions)
-    likeness = judged.alike(judged.PROFILES["reviewing"], asked, papers, theirs.reshape(len(submissions), -1))
-    best: Ints = np.sort(likeness.reshape(theirs.shape), axis=2)[:, :, -3:].sum(axis=2)
-    return best

@@ -1,18 +1,17 @@
 """Ad-hoc search with bare queries (SciRepEval A.1): clicks, lay questions about health, topics with a narrative.
 
-| task | a candidate scores | what decides | exact? | relation |
-|---|---|---|---|---|
-| search | number of clicks | problem, topic; method, author, venue where named; position, chance | no | in-train |
-| nfcorpus | 2: same disease; 1: same group of diseases; 0 | problem, topic, asked for in a layman's words | yes: 100 | related |
-| trec_covid | 2: same problem, same family of methods; 1: either, in the topic; 0 | the same; one assessor errs | no | related |
+    task        a candidate scores
+    search      number of clicks
+    nfcorpus    2: same disease; 1: same group of diseases; 0
+    trec_covid  2: same problem, same family of methods; 1: either, in the topic; 0
 
 nfcorpus shares the latents `problem` and `topic` with search, but not its words: two questions in three call a disease
 what laymen call it, which stands in no paper and in no training query; the third has its name from a paper.
 
-A query is written for a paper, whose latents are what is meant: the query of a problem, or a problem with a method, an author
-with a topic, a venue with a topic. The engine shows ten papers in an order that is half likeness, half its own opinion.
-A user looks at the first, at lower places less and less often, clicks on what looks right, and leaves; queries without
-a click are dropped, as from a log. Where the dials leave out medicine, the health queries are about the fields there are.
+A query is written for a paper, whose latents are what is meant (`KINDS`). The engine shows ten papers in an order that is
+half likeness, half its own opinion. A user looks at the first, at lower places less and less often, clicks on what looks
+right, and leaves; queries without a click are dropped, as from a log. Where the dials leave out medicine, the health
+queries are about the fields there are.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 from scirep_core.data.literature.citations import INFLUENTIAL
 from scirep_core.data.literature.emit.files import Column, scaled
 from scirep_core.data.literature.emit.scirepeval import judged
-from scirep_core.data.literature.emit.split import EVALUATION, TRAIN, VALIDATION, held_out, venue
+from scirep_core.data.literature.emit.split import EVALUATION, held_out, venue
 from scirep_core.data.literature.latents import NONE, Ints, Mask, Random, stream, weighted
 from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, Problem, lexicon, spell
 from scirep_core.data.literature.model import Literature
@@ -34,7 +33,8 @@ KINDS = (("problem", 60), ("method", 18), ("venue", 11), ("author", 11))
 """What a query names, in per cent: the problem alone, a method with it; a topic with a venue, with an author."""
 NAMED = {"problem": ("problem", "topic"), "method": ("problem", "topic", "method"), "venue": ("topic", "venue"),
          "author": ("topic", "author")}  # fmt: skip
-SHOWN = (("problem",), 1), (("topic",), 4), (("topic", "method"), 2), (("topic", "author"), 2), (("venue",), 2)
+SHOWN = ((("paper",), 1), (("problem",), 1), (("topic",), 4), (("topic", "method"), 2), (("topic", "author"), 2),
+         (("venue",), 2), ((), 14))  # fmt: skip
 SKIPPED = np.array([0, 120, 250, 360, 450, 530, 600, 660, 710, 750])
 """How often, of 1,000, a user does not look at the ten places (where `noise` is 0.5 or more)."""
 OUTBREAK = ("infectious diseases", "respiratory diseases")
@@ -53,22 +53,12 @@ def _bare(name: str, texts: list[str], wanted: judged.Traits) -> judged.Bare:
     return judged.Bare([f"{name}-{number}" for number in range(len(texts))], texts, wanted)
 
 
-# --- clicks -----------------------------------------------------------------------------------------------------------
-
-
 def _search(root: Path, literature: Literature) -> None:
-    part, papers = held_out(literature), len(literature)
-    facts = _bibliography(literature)
-    plan = (
-        ("train", TRAIN, scaled(papers, 528_497, 15, 60)),
-        ("validation", VALIDATION, scaled(papers, 528_497, 1.5, 20)),
-        ("evaluation", EVALUATION, scaled(papers, 2_585, 4, 60)),
-    )
-    for split, number, size in plan:
+    papers, facts = len(literature), _bibliography(literature)
+    sizes = scaled(papers, 528_497, 15, 60), scaled(papers, 528_497, 1.5, 20), scaled(papers, 2_585, 4, 60)
+    for number, (split, size, targets, allowed) in enumerate(judged.parts(literature, "search", 2, *sizes)):
         rng = stream(literature.seed, "clicks", number)
-        targets = judged.askers(literature, f"search {split}", 2 * size, part == number)
         kind = weighted(rng, [share for _, share in KINDS], len(targets))
-        allowed = np.ones(papers, bool) if number == EVALUATION else part != EVALUATION
         pools = _clicked(literature, rng, targets, _meant(literature, targets, kind), allowed)
         clicked = np.flatnonzero(pools.grades.any(axis=1))[:size]
         pools = pools.rows(clicked)
@@ -76,9 +66,7 @@ def _search(root: Path, literature: Literature) -> None:
         queries = [_spelled(literature, i, KINDS[k][0], draw) for i, k in
                    zip(targets[clicked].tolist(), kind[clicked].tolist(), strict=True)]  # fmt: skip
         bare = _bare(f"search-{split}", queries, _meant(literature, targets[clicked], kind[clicked]))
-        if number != EVALUATION:
-            judged.write_texts(root, literature, "search", split, pools, bare, candidate=facts)
-    judged.write_task(root, literature, "search", pools, "search", bare, facts, ["scimult/search"])
+        judged.write_task(root, literature, "search", pools, "search", bare, facts, ["scimult/search"], split)
 
 
 def _meant(literature: Literature, targets: Ints, kind: Ints) -> dict[str, Ints]:
@@ -91,10 +79,8 @@ def _meant(literature: Literature, targets: Ints, kind: Ints) -> dict[str, Ints]
 def _clicked(literature: Literature, rng: Random, targets: Ints, wanted: judged.Traits, allowed: Mask) -> judged.Pools:
     """Return the ten papers shown for each query, in the order shown, with the clicks of one to three users."""
     papers, noise = judged.traits(literature), literature.dials.noise
-    drawn = [targets[:, None], judged.sharing(rng, papers, targets, SHOWN, allowed)]
-    drawn.append(judged.anyone(rng, np.flatnonzero(allowed), len(targets), 14))
-    table = judged.candidates(drawn, 10)
-    likeness = judged.alike(judged.PROFILES["search"], wanted, papers, table)
+    table = judged.candidates(judged.sharing(rng, papers, targets, SHOWN, allowed), 10)
+    likeness = judged.alike("search", wanted, papers, table)
     most = sum(weight * (wanted[name] != NONE) for name, weight in judged.PROFILES["search"].items())
     share = likeness * 100 // np.maximum(most, 1)[:, None]
     key = np.where(table == NONE, 1_000, -share - rng.integers(0, 100, size=table.shape))
@@ -140,9 +126,6 @@ def _bibliography(literature: Literature) -> dict[str, Column]:
     }
 
 
-# --- health -----------------------------------------------------------------------------------------------------------
-
-
 def _of_medicine(literature: Literature) -> Mask:
     found: Mask = literature.latents.field == FIELDS.index("Medicine")
     return found if found.sum() > 20 else np.ones(len(literature), dtype=np.bool_)
@@ -151,17 +134,16 @@ def _of_medicine(literature: Literature) -> Mask:
 def _nfcorpus(root: Path, literature: Literature) -> None:
     words, papers, everybody = lexicon(), judged.traits(literature), len(literature)
     rng, medicine = stream(literature.seed, "nfcorpus"), _of_medicine(literature)
-    targets = judged.askers(literature, "nfcorpus", 323, medicine & (held_out(literature) == EVALUATION))
-    targets = targets[: scaled(everybody, 323, 1.5, 40)]
+    asked = scaled(everybody, 323, 1.5, 40)
+    targets = judged.askers(literature, "nfcorpus", asked, medicine & (held_out(literature) == EVALUATION))
     width = scaled(everybody, 138, 4, 60)
-    sources = ((("problem",), 1 + width // 6), (("topic",), 1 + width // 4))
-    drawn = [judged.sharing(rng, papers, targets, sources, medicine), targets[:, None]]
-    drawn.append(judged.anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
+    sources = (("problem",), 1 + width // 6), (("topic",), 1 + width // 4), (("paper",), 1), ((), 2 * width)
+    drawn = judged.sharing(rng, papers, targets, sources, medicine)
     table = judged.shuffled(rng, judged.candidates(drawn, width))
     wanted = judged.at(papers, targets)
-    pools = judged.Pools(targets, table, judged.alike(judged.PROFILES["nfcorpus"], wanted, papers, table))
+    pools = judged.Pools(targets, table, judged.alike("nfcorpus", wanted, papers, table))
     draw = draws(stream(literature.seed, "health queries"))
-    bare = _bare("nfcorpus", [_health_query(words.problems[p], draw) for p in papers["problem"][targets]], wanted)
+    bare = _bare("nfcorpus", [_health_query(words.problems[p], draw) for p in wanted["problem"]], wanted)
     judged.write_task(root, literature, "nfcorpus", pools, "nfcorpus", bare)
 
 
@@ -177,13 +159,13 @@ def _trec_covid(root: Path, literature: Literature) -> None:
     outbreak = np.isin(papers["topic"], [k for k, t in enumerate(words.topics) if t.name in OUTBREAK])
     targets = _topics(literature, outbreak, medicine)
     width = scaled(everybody, 1_386, 4, 60)
-    sources = [(names, 1 + width * share // 100) for names, share in TREC_POOL]
-    drawn = [targets[:, None], judged.sharing(rng, papers, targets, sources)]
-    drawn.append(judged.anyone(rng, np.flatnonzero(medicine), len(targets), 2 * width))
-    table = judged.shuffled(rng, judged.candidates(drawn, width))
+    sources = [(("paper",), 1), *((names, 1 + width * share // 100) for names, share in TREC_POOL)]
+    drawn = [judged.sharing(rng, papers, targets, sources)]
+    drawn.append(judged.sharing(rng, papers, targets, [((), 2 * width)], medicine))
+    table = judged.shuffled(rng, judged.candidates(np.concatenate(drawn, axis=1), width))
     wanted = judged.at(papers, targets)
     # problem and topic 5, family 2: all 7; the problem alone 5, or topic and family 3
-    planted = judged.graded(judged.alike(judged.PROFILES["trec_covid"], wanted, papers, table), 3, 7)
+    planted = judged.graded(judged.alike("trec_covid", wanted, papers, table), 3, 7)
     grades = judged.rated(rng, planted, literature.dials.noise / 2, 1, 2)
     pools = judged.Pools(targets, table, np.where(table == NONE, 0, grades))
     draw = draws(stream(literature.seed, "topic queries"))
