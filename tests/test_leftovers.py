@@ -98,7 +98,9 @@ def test_the_embedded_literature_as_files(tmp_path, monkeypatch):
 
     def work():
         embedded.write_embedded(out, 300, 0)
-        return {name: held for name, held in contents(out).items() if not name.endswith(".lock")}  # may stay (kit/store.py)
+        return {
+            name: held for name, held in contents(out).items() if not name.endswith(".lock")
+        }  # may stay (kit/store.py)
 
     alone = work()
     store._remove(out)
