@@ -19,7 +19,7 @@ from scirep_core.data.readers import mdcr, scimult, scirepeval
 from scirep_core.data.tables import data_hash
 from scirep_core.kit.errors import ConfigError, DataError
 from scirep_core.kit.records import read_object
-from scirep_core.kit.store import held, home, sha256_file, sync_tree, write_json, writing
+from scirep_core.kit.store import home, sha256_file, sync_tree, write_json, writing
 
 if TYPE_CHECKING:
     from scirep_core.data.literature import Literature
@@ -77,15 +77,19 @@ def sealed(root: Path, collection: str, write: Callable[[], Iterable[Path]]) -> 
     """
     if sound(root, collection):
         return root
-    with writing(root), held(root / f".{collection}.lock"):
-        if not sound(root, collection):
-            seal = seal_of(root, collection)
-            seal.unlink(missing_ok=True)
-            for folder in _folders(collection):
-                shutil.rmtree(root / folder, ignore_errors=True)
-            files = sorted(write())
-            sync_tree(root, files)  # other collections may be written beside this one
-            write_json(seal, {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in files})
+    from filelock import FileLock  # names are read without it
+
+    with writing(root):
+        root.mkdir(parents=True, exist_ok=True)
+        with FileLock(root / f".{collection}.lock"):  # its file stays: whoever finds all whole takes no lock
+            if not sound(root, collection):
+                seal = seal_of(root, collection)
+                seal.unlink(missing_ok=True)
+                for folder in _folders(collection):
+                    shutil.rmtree(root / folder, ignore_errors=True)
+                files = sorted(write())
+                sync_tree(root, files)  # other collections may be written beside this one
+                write_json(seal, {p.relative_to(root).as_posix(): [p.stat().st_size, sha256_file(p)] for p in files})
     return root
 
 
