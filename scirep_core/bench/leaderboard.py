@@ -287,9 +287,8 @@ def collect(profile: str = "embedded", results: Path | None = None, executed: Pa
             left[reason] += 1
     seen: set[tuple[object, ...]] = set()
     told: dict[Row, Result | Printed] = {}
-    for one in sorted(
-        origins, key=_order
-    ):  # the second and further rows of one number are repeats: a ranking holds it once
+    # the second and further rows of one number are repeats: a ranking holds it once
+    for one in sorted(origins, key=_order):
         number = (one.kind, one.cell, one.system, shortened(one.value), one.n, one.kind == SUBMITTED and one.chapter)
         repeated = one.what == "score" and number in seen
         seen.add(number)
