@@ -278,7 +278,7 @@ def _look(kinds: Mapping[str, Cells], kind: str, place: int, column: str) -> dic
         return look
     edge = "color" if "color" in look else "markeredgecolor"
     series = report.SERIES[place % len(report.SERIES)]
-    return look | {"label": column, "marker": "osD<^v"[place % 6], edge: series}
+    return look | {"label": column, "marker": "osDPXh"[place % 6], edge: series}
 
 
 # ---- ours against the print ------------------------------------------------------------------------------------------

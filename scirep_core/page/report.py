@@ -202,7 +202,7 @@ def dots(
     y = rows + shift * (series.groupby(rows).transform("nunique") > 1)  # a mark alone in its row stands on its tick
     for number, kind in enumerate(dict.fromkeys(kinds)):
         of = np.array([one == kind for one in kinds])
-        marker, colour = "osD<^v"[number % 6], SERIES[number % len(SERIES)]
+        marker, colour = "osDPXh"[number % 6], SERIES[number % len(SERIES)]
         look = (looks or {}).get(kind) or {"marker": marker, "color": colour, "label": kind}
         if "low" in marks:
             low, high = (marks[end][of].astype(float) for end in ("low", "high"))
