@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,6 +21,7 @@ VENV = ROOT / ".venv"
 MARKER, UNFINISHED = VENV / ".scirep-complete", VENV / ".scirep-unfinished"
 LOCK = ROOT / "requirements.lock"
 PYTHON = (3, 11)
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def say(line: str) -> None:
@@ -67,7 +69,9 @@ def make() -> None:
     if subprocess.run([python, "-m", "venv", str(VENV)], check=False).returncode:
         stop("python -m venv failed (see above). Debian: apt-get install python3-venv")
     lock = [line for line in LOCK.read_text().splitlines() if "==" in line]
-    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
+    # what is imported is compiled then: most of what is installed never is
+    words = "-m pip --disable-pip-version-check install --no-deps --no-compile"
+    pip = [str(VENV / "bin" / "python"), *words.split()]
     say(f"installing {len(lock)} packages (about two minutes)")
     install([*pip, "-r", str(LOCK)], len(lock), started)
     install([*pip, "--no-build-isolation", "-e", str(ROOT)], 1, started)
@@ -113,8 +117,8 @@ def refuse_cuda() -> None:
 
 def browser() -> None:
     """Install Debian's Chromium where there is none and that may be done (as root, with apt-get); else say what is skipped."""
-    look = [str(VENV / "bin" / "python"), "-c", "from scirep_core.book.pdf import find_chromium; find_chromium()"]
-    if not subprocess.run(look, cwd=ROOT, stderr=subprocess.DEVNULL, check=False).returncode:
+    chosen = os.environ.get("SCIREP_CHROMIUM")
+    if any(map(shutil.which, [chosen] if chosen else BROWSERS)):
         return
     if os.name != "posix" or os.geteuid() != 0 or shutil.which("apt-get") is None:
         say("no Chromium here and no right to install it: the site tests will be skipped")
@@ -136,9 +140,9 @@ def browser() -> None:
 
 if __name__ == "__main__":
     try:
-        make()
-        if "--browser" in sys.argv:
-            browser()
+        with ThreadPoolExecutor() as pool:  # pip works on one core
+            for step in [pool.submit(one) for one in (make, browser)[: 1 + ("--browser" in sys.argv)]]:
+                step.result()
     except KeyboardInterrupt:
         say("stopped; the next run starts it anew")
         raise SystemExit(130) from None

@@ -18,6 +18,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from scripts import alone, script
 
+from scirep_core.book import pdf
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "scirep_core"
 RUFF = [sys.executable, "-m", "ruff"]
@@ -145,3 +147,4 @@ def test_a_chromium_that_is_named_is_found_and_none_is_installed(tmp_path, monke
     monkeypatch.setenv("SCIREP_CHROMIUM", str(tmp_path / "mine"))
     environment.browser()
     assert capsys.readouterr().err == ""
+    assert environment.BROWSERS == pdf.BROWSERS
