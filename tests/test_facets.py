@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from scirep_core.data.readers.csfcube import TASKS
 from scirep_core.evaluators import facets
 from scirep_core.evaluators.facets import System, facet_collection, facet_systems
-from scirep_core.evaluators.facets.facet_failures import HOLM_P, RHO, chance, difficulty, failures
+from scirep_core.evaluators.facets.facet_failures import EXPECTED, HOLM_P, RHO, chance, difficulty, failures
 from scirep_core.kit.errors import ConfigError, DataError, NumericError
 from scirep_core.kit.records import Query
 from scirep_core.results.published import lookup
@@ -225,6 +225,19 @@ def test_failures_are_shares_of_the_first_ranks_and_of_what_can_be_lost(tiny):
     blind = scores_of(chance(tiny))
     assert blind["csfcube/method", "false positives"] == found["csfcube/method", "false positives"]  # pools under ten
     assert blind["csfcube/method", "lost"] == pytest.approx(100 / 3)  # the last of three places
+
+
+def test_the_expected_ndcg_of_a_query_is_the_mean_over_random_orders(real):
+    expected = next(row for row in chance(real) if row.metric == EXPECTED)
+    rng, drawn = np.random.default_rng(0), []
+    for _ in range(200):
+        orders = {query: list(rng.permutation(list(real.candidates(query)))) for query in real.queries}
+        scores = facets.evaluate(real, System("s", orders), tasks=["all"], metrics=["ndcg%20"], resamples=1)
+        drawn.append(list(scores[0].by_query.values()))
+    of_query = np.array([expected.by_query[name] for name in scores[0].by_query])
+    error = np.std(drawn, axis=0, ddof=1) / np.sqrt(len(drawn))
+    assert np.all(np.abs(np.mean(drawn, axis=0) - of_query) < 5 * error)
+    assert expected.value == pytest.approx(of_query.mean())
 
 
 def unrelated(collection, *queries):

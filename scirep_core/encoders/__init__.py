@@ -177,9 +177,8 @@ def load_encoder(
     if held is not None and held not in FORMATS:
         raise ConfigError(f"encoder {name!r}: unknown format {held!r} after #; {nearest(held, FORMATS)}")
     plain, suffix = _behind(one, ":")
-    if suffix not in DTYPES or (
-        not _there(plain) and any(sign in plain for sign in HOW)
-    ):  # then each part says its own
+    in_parts = not _there(plain) and any(sign in plain for sign in HOW)  # each of which says its own
+    if suffix not in DTYPES or in_parts:
         plain, suffix = one, dtype
     check_name("dtype", suffix, DTYPES)
     if suffix == "tf32" and not pick_device(device).startswith("cuda"):

@@ -1,7 +1,7 @@
 """Where facet rankings fail, counted: what section 6 and appendix G of CSFCube read by hand in single examples.
 
     failures     per facet and system: unrelated papers among the first ranks, relevant ones in the lower half
-    chance       the same of a random order, in expectation
+    chance       the same of a random order, in expectation, and its NDCG%20 by query
     difficulty   which properties of a query go with its score, over all queries
 
 Means over queries, in percent, with bootstrap intervals; correlations are Spearman's, p after Holm over the properties.
@@ -20,10 +20,12 @@ from scirep_core.evaluators.facets import System
 from scirep_core.kit.formats import FACETS
 from scirep_core.kit.records import Query
 from scirep_core.results import Result, row_of
+from scirep_core.results.metrics import dcg
 from scirep_core.results.statistics import bootstrap_folds, holm
 
 TOP = 10
 LOWER_HALF = 0.5
+EXPECTED = "expected ndcg%20"
 RHO, HOLM_P = "rho of NDCG%20 with ", "Holm p of NDCG%20 with "
 FAILURES = {
     "false positives": f"share of the first {TOP} ranks rated 0 (unrelated)",
@@ -50,18 +52,24 @@ def failures(collection: FacetCollection, systems: Sequence[System], resamples: 
 
 
 def chance(collection: FacetCollection) -> list[Result]:
-    """Return both failure rates that a random order has in expectation, %: the share of what is unrelated, the lower half.
+    """Return both failure rates that a random order has in expectation, %, and its NDCG%20, which has a value by query.
 
     Of a pool of n, the positions from n/2 on are the lower half, as `shares` counts.
     """
-    rows = []
+    rows, expected = [], {}
+    row = row_of(collection, split="all", protocol="sound", encoder="random", note="expectation, no draw")
+    for query in collection.queries:
+        pool = np.sort(collection.ratings(query))[::-1]
+        k = int(0.2 * len(pool))
+        expected[query.query_id] = 100 * float(pool.mean() * dcg(np.ones(k)) / (dcg(pool[:k]) or 1))
+    mean = float(np.mean([*expected.values()]))
+    rows.append(row(task="csfcube/all", metric=EXPECTED, value=mean, n=len(expected), by_query=expected))
     for facet in FACETS:
         pools = [collection.ratings(query) for query in collection.queries if query.facet == facet]
         useful = [pool for pool in pools if (pool >= 2).any()]
         lower = [np.mean(np.arange(len(pool)) >= LOWER_HALF * len(pool)) for pool in useful]
         for metric, of in zip(FAILURES, ([np.mean(pool == 0) for pool in pools], lower), strict=True):
             if of:
-                row = row_of(collection, split="all", protocol="sound", encoder="random", note="expectation, no draw")
                 rows.append(row(task=f"csfcube/{facet}", metric=metric, value=100 * float(np.mean(of)), n=len(of)))
     return rows
 
