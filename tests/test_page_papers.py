@@ -172,7 +172,7 @@ def test_a_live_run_asks_for_one_training_floor_and_ceiling(chapter, tmp_path, m
         return made("scimult", lambda line, column, seed: 50.0, seeds, variants=variants, kind="live")
 
     monkeypatch.setattr(study, "live", live)
-    rows = scimult.live(Chapter("scimult/search", {"seed": 0}, tmp_path, held=[]))
+    rows = scimult.live(Chapter("scimult/search", {"seed": 0, "seeds": 1}, tmp_path, held=[]))
     assert asked == {"name": "scimult", "variants": ("SciMult Vanilla", "SciMult MHAExpert"), "seeds": [0],
                      "bases": ("embedded untrained",), "references": ("random", "oracle")}  # fmt: skip
     assert {row.encoder for row in rows if row.metric == "average (live)"} >= {"SciMult MHAExpert", "oracle"}

@@ -90,7 +90,7 @@ PARAMETERS: dict[str, Spec] = {
     "confidence": Spec("float", "level of the intervals", 0.5, 0.999),
     "seed": Spec("int", "seed of everything random", 0, INT_MAX),
     "variants": Spec("names", "comma-separated ways of training", vocabulary="variants"),
-    "seeds": Spec("int", "training runs of each variant, which differ by their seed alone", 1, 100),
+    "seeds": Spec("int", "training runs of each variant, which differ by their seed alone; 0: none", 0, 100),
     "base": Spec("name", "what training starts from", vocabulary="bases"),
     "steps": Spec("int", "training steps", 0, 10_000_000),
     "batch": Spec("int", "batch size", 1, 1_000_000),

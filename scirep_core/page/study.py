@@ -140,11 +140,13 @@ def live(
     are left out, and so are the three units of the average that need them, unless `split=None`.
 
     Args:
-        seeds: of the trainings.
+        seeds: of the trainings; without one nothing is trained or scored.
         changes: further fields of the study: bases, tasks, codes, references, widths.
 
     Raises ConfigError for an unknown variant, base or task; ScirepError where a cell failed.
     """
+    if not seeds:
+        return []
     teller, out = _Teller(name), chapter.folder / f"study-{name}.jsonl"
     out.unlink(missing_ok=True)  # of an earlier run, perhaps of other variants
     rows = study.run(

@@ -21,6 +21,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -142,7 +143,7 @@ def from_json(row: Any, path: Path, line: int) -> Result:
         _checked(given[key], _PARAMETERS[key], f"parameters.{key}", path, line)
     result = Result(**{key: value for key, value in row.items() if key != "id"})
     known = result.against or against_of(result.encoder, result.metric, result.split)
-    return replace(result, against=known)
+    return result if known == result.against else replace(result, against=known)
 
 
 def _checked(value: Any, kinds: tuple[type, ...], what: str, path: Path, line: int) -> None:
@@ -181,8 +182,13 @@ def recorded(chapter: str, profile: str = "real") -> list[Result]:
 
     Its arithmetic on printed numbers is left out: a page does that itself, and it is of no data.
     """
-    found = (row for path in recordings(chapter, profile, ROOT) for row in read_results(path))
-    return [replace(row, kind="recorded") for row in found if row.source != PRINT]
+    return [row for path in recordings(chapter, profile, ROOT) for row in _of_run(path, path.stat().st_mtime_ns)]
+
+
+@lru_cache(maxsize=32)
+def _of_run(path: Path, written: int) -> list[Result]:
+    """Read a committed run once for the many tables of a page: `written` tells a file from what it was before."""
+    return [replace(row, kind="recorded") for row in read_results(path) if row.source != PRINT]
 
 
 def checkout(what: str) -> Path:

@@ -180,11 +180,10 @@ def short(line: str) -> str:
 def live(chapter: Chapter, variants: Sequence[str] = FIVE[:2]) -> list[Result]:
     """Train and score some variants in this build, small; return and record the rows, averages of all tables among them.
 
-    Chapters with equal parameters `papers`, `steps` and `seed` share models, vectors and scores: the second trains nothing. All
-    five have 1000, 60 and 0 by default. With a parameter `seeds` there are as many trainings; one otherwise. Words alone are not
-    among the systems: chapters measure them themselves.
+    Chapters with equal parameters `papers`, `steps` and `seed` share models, vectors and scores: the second trains nothing. There
+    are as many trainings as the parameter `seeds` says. Words alone are not among the systems: chapters measure them themselves.
     """
-    seeds = range(chapter.parameters.get("seeds", 1))
+    seeds = range(chapter.parameters["seeds"])
     rows = study.live(chapter, "scimult", variants, seeds, bases=("embedded untrained",), references=BOUNDS)
     return [*rows, *record_averages(chapter, rows, "live")]
 
