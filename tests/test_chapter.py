@@ -172,3 +172,5 @@ def test_a_chapters_runs_are_its_file_and_those_of_its_folder(tmp_path, monkeypa
     assert [(row.task, row.kind) for row in results.recorded("paper/chapter")] == [("a", "recorded"), ("b", "recorded")]
     assert [row.task for row in results.recorded("paper/chapter", "embedded")] == ["c"]
     assert {row.task for row, _ in results.stored() if row.kind == "recorded"} == {*files}
+    (tmp_path / "results" / f"{files['a']}.jsonl").write_text("")
+    assert [row.task for row in results.recorded("paper/chapter")] == ["b"]  # what changed is read anew
