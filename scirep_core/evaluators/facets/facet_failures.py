@@ -61,7 +61,7 @@ def chance(collection: FacetCollection) -> list[Result]:
     for query in collection.queries:
         pool = np.sort(collection.ratings(query))[::-1]
         k = int(0.2 * len(pool))
-        expected[query.query_id] = 100 * float(pool.mean() * dcg(np.ones(k)) / (dcg(pool[:k]) or 1))
+        expected[query.query_id] = 100 * float(pool.mean() * dcg(np.ones(k, dtype=int)) / (dcg(pool[:k]) or 1))
     mean = float(np.mean([*expected.values()]))
     rows.append(row(task="csfcube/all", metric=EXPECTED, value=mean, n=len(expected), by_query=expected))
     for facet in FACETS:
