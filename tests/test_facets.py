@@ -237,6 +237,8 @@ def test_the_expected_ndcg_of_a_query_is_the_mean_over_random_orders(real):
     of_query = np.array([expected.by_query[name] for name in scores[0].by_query])
     error = np.std(drawn, axis=0, ddof=1) / np.sqrt(len(drawn))
     assert np.all(np.abs(np.mean(drawn, axis=0) - of_query) < 5 * error)
+    means = np.mean(drawn, axis=1)
+    assert abs(means.mean() - of_query.mean()) < 4 * means.std(ddof=1) / np.sqrt(len(means))
     assert expected.value == pytest.approx(of_query.mean())
 
 
