@@ -310,11 +310,11 @@ def test_ours_meets_the_print_by_its_own_digits(chapter, parts):
     assert len(parts) == 1  # invented papers are never held against the print
 
 
+@report.styled
 def test_marks_of_one_row_stand_apart_and_one_alone_on_its_tick():
     marks = pd.DataFrame([("a", "one", 1.0), ("a", "two", 2.0), ("b", "two", 3.0)], columns=["line", "series", "value"])
-    with report.styled:
-        _, axes = report.subplots()
-        report.dots(axes, marks)
+    _, axes = report.subplots()
+    report.dots(axes, marks)
     places = {line.get_label(): dict(zip(*line.get_data(), strict=True)) for line in axes.lines}
     assert places == {"one": {1.0: -0.125}, "two": {2.0: 0.125, 3.0: 1.0}}
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"] and axes.yaxis_inverted()
