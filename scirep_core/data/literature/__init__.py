@@ -22,7 +22,7 @@ What is planted, and tested in tests/test_literature.py:
 
 from scirep_core.data.literature.facets import write_csfcube
 from scirep_core.data.literature.latents import Dials, Latents
-from scirep_core.data.literature.model import Literature, generate
+from scirep_core.data.literature.model import VERSION, Literature, generate
 from scirep_core.data.literature.ratings import Ratings
 
-__all__ = ["Dials", "Latents", "Literature", "Ratings", "generate", "write_csfcube"]
+__all__ = ["VERSION", "Dials", "Latents", "Literature", "Ratings", "generate", "write_csfcube"]

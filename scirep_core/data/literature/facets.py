@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scirep_core.data.literature.latents import KINDS, Dials, Ints, Random, stream
-from scirep_core.data.literature.model import Literature, generate
+from scirep_core.data.literature.model import VERSION, Literature, generate
 from scirep_core.data.literature.ratings import Ratings, rate, relevance
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.formats import FACETS
@@ -177,7 +177,7 @@ def write_csfcube(folder: Path, papers: int = USUAL_PAPERS, seed: int = 0, peopl
     found = sorted(find_queries(literature, people or Ratings()), key=lambda query: query.paper)
     _write_papers(folder, literature, found)
     _write_ratings(folder, literature, found)
-    task = {"name": "csfcube", "version": 1, "type": "facets", "metrics": list(METRICS)}
+    task = {"name": "csfcube", "version": VERSION, "type": "facets", "metrics": list(METRICS)}
     write_json(folder / "task.json", {**task, "source": "embedded", "seed": seed, "papers": papers})
 
 

@@ -39,6 +39,7 @@ WEIGHTS = {"Medicine": 15, "Computer science": 8, "Biology": 8, "Engineering": 5
 NONE = -1
 LEVELS = 1000
 """Quality, hype and seniority are whole numbers in [0, LEVELS)."""
+CONSIDERED = 4
 
 
 @dataclass(frozen=True)
@@ -54,18 +55,22 @@ class Dials:
         noise: how noisy people are: annotators, reviewers, readers, clickers (0: never wrong).
         interdisciplinary: share of papers with a second field.
         ambiguity: share of authors who have a namesake by construction, beyond those chance makes.
+        timeliness: share of papers that choose among `CONSIDERED` problems one whose area has its time.
+        reputation: share of papers that are as solid, and as loud, as is usual in their area.
     """
 
     first_year: int = 1995
     last_year: int = 2019
     fields: tuple[str, ...] = ()
-    drift: float = 0.4
-    synonymy: float = 1.0
+    drift: float = 0.05
+    synonymy: float = 0.5
     filler: float = 0.15
     style: float = 0.5
     noise: float = 0.3
     interdisciplinary: float = 0.25
     ambiguity: float = 0.2
+    timeliness: float = 0.8
+    reputation: float = 0.4
     method_topicality: float = 0.6
     result_topicality: float = 0.9
     second_method: float = 0.6
@@ -139,7 +144,7 @@ def stream(seed: int, purpose: str, part: int = 0) -> Random:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy=seed, spawn_key=key)))
 
 
-def weighted(rng: Random, weights: Sequence[int] | Ints, size: int) -> Ints:
+def weighted(rng: Random, weights: Sequence[int] | Ints, size: int | tuple[int, ...]) -> Ints:
     """Draw `size` indices with integer `weights` (exact: integers only)."""
     edges = np.cumsum(weights)
     return np.searchsorted(edges, rng.integers(0, int(edges[-1]), size=size), side="right").astype(np.int64)
@@ -173,7 +178,7 @@ def draw_latents(papers: int, seed: int, dials: Dials) -> Latents:
     drawn = {"year": year, "kind": weighted(rng, KIND_SHARES, papers), "paper_number": _numbers(seed, papers)}
     for part in (_background, _methods, _findings):
         drawn |= part(science, rng, dials, drawn)
-    return Latents(**drawn, **_standing(seed, drawn))
+    return Latents(**drawn, **_standing(science, seed, dials, drawn))
 
 
 def _background(science: Random, rng: Random, dials: Dials, drawn: dict[str, Ints]) -> dict[str, Ints]:
@@ -185,7 +190,12 @@ def _background(science: Random, rng: Random, dials: Dials, drawn: dict[str, Int
     per_field = np.bincount(field_of[topic_of], minlength=len(FIELDS))
     # problems of a field share its weight: a field with more topics has no more papers
     weight = science.integers(3, 6, size=len(topic_of)) * (share * 10_000 // per_field)[field_of[topic_of]]
-    problem = weighted(rng, weight, papers)
+    considered = weighted(rng, weight, (CONSIDERED, papers))
+    # the time of an area: as many papers appear from one to the next, so that none is the smaller for it
+    time = drawn["year"][science.permutation(len(words.areas)) * papers // len(words.areas)]
+    nearest_in_time = np.abs(time[area_of[topic_of[considered]]] - drawn["year"]).argmin(axis=0)
+    chosen = np.where(chance(rng, dials.timeliness, papers), nearest_in_time, 0)
+    problem = considered[chosen, np.arange(papers)]
     topic = topic_of[problem]
     field, usual = field_of[topic], _usual("obstacles")
     obstacle = np.where(
@@ -298,11 +308,13 @@ def _findings(science: Random, rng: Random, dials: Dials, drawn: dict[str, Ints]
     return main | {f"second_{name}": np.where(has_second, pair[1], NONE) for name, pair in pairs.items()}
 
 
-def _standing(seed: int, drawn: dict[str, Ints]) -> dict[str, Ints]:
+def _standing(science: Random, seed: int, dials: Dials, drawn: dict[str, Ints]) -> dict[str, Ints]:
     """Draw quality, hype, fame, venue, and the two special labels (DRSM purpose, biomimicry)."""
     words, rng, field, papers = lexicon(), stream(seed, "standing"), drawn["field"], len(drawn["field"])
-    quality = rng.integers(0, LEVELS, size=papers)
-    hype = rng.integers(0, LEVELS, size=papers)
+    usual = science.integers(0, LEVELS, size=(2, len(words.areas)))[:, drawn["area"]]
+    near = np.clip(usual + rng.integers(-LEVELS // 10, LEVELS // 10 + 1, size=(2, papers)), 0, LEVELS - 1)
+    alone = rng.integers(0, LEVELS, size=(2, papers))
+    quality, hype = np.where(chance(rng, dials.reputation, papers), near, alone)
     luck = (1 << 16) // rng.integers(1 << 4, 1 << 16, size=papers)  # doubling it halves the papers
     venues = np.array([len(row.venues) for row in words.fields])
     medicine, copying = FIELDS.index("Medicine"), [c.name for c in words.families].index("nature-inspired design")

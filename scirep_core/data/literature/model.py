@@ -17,6 +17,8 @@ from scirep_core.data.literature.text import Writer
 from scirep_core.kit.errors import ConfigError
 from scirep_core.kit.records import Paper
 
+VERSION = 2
+"""The version of all tasks of invented papers: it rises when the same arguments give other papers."""
 KEPT = 120_000
 """Texts kept in memory, those asked for last, about 4 kB each: tasks share papers, and writing takes longer than storing."""
 

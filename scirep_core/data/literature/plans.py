@@ -37,8 +37,8 @@ OF_KIND = ("", "_resource", "_theory")  # template groups of the three paper typ
 RADICES = (len(BACKGROUNDS), 2, 3, 2, 4, 2, 2, 2, 2)  # the parts of a plan's number; see `core`
 EXTRA = math.prod(RADICES)  # added once for each additional sentence
 STEP = 1_000_003  # a prime above every number of templates
-RATES = {"evidence": 90, "evidence2": 60, "tone": 80, "tone2": 50, "standing": 75, "era": 60, "other": 6}
-"""Per cent of the abstracts that say it; a 2 stands for a second sentence of the kind."""
+RATES = {"evidence": 15, "tone": 20, "standing": 12, "era": 8, "other": 6}
+"""Per cent of the abstracts that say it."""
 assert 8 * len(RATES) < 63, "the bits of a plan no longer fit into one integer"
 
 
@@ -132,17 +132,16 @@ def around(latents: Latents, standing: Ints, i: int, bits: int, dials: Dials) ->
     """Return what else is said: {place: group of lexicon_phrases or templates}, places before, middle and end."""
     remarks = {name: (bits >> (8 * k) & 255) * 100 < rate * 256 for k, (name, rate) in enumerate(RATES.items())}
     levels = {"evidence": latents.quality, "tone": latents.hype, "standing": standing}
-    groups = {place: f"{name}_{level[i] * 4 // LEVELS}" for name, level in levels.items() for place in (name, f"{name}2")
-              if remarks.get(place)}  # fmt: skip
+    groups = {name: f"{name}_{level[i] * 4 // LEVELS}" for name, level in levels.items() if remarks[name]}
     if remarks["era"]:
         span = dials.last_year - dials.first_year + 1
         groups["era"] = f"era_{(int(latents.year[i]) - dials.first_year) * 5 // span}"
     if latents.second_field[i] != NONE:
         groups["cross"] = "background_cross"
     if latents.purpose[i] != NONE:
-        groups["purpose"] = groups["purpose2"] = f"purpose_{latents.purpose[i]}"
+        groups["purpose"] = f"purpose_{latents.purpose[i]}"
     if latents.biomimetic[i] != NONE:
-        groups["biomimicry"] = groups["biomimicry2"] = f"biomimicry_{('no', 'yes')[latents.biomimetic[i]]}"
+        groups["biomimicry"] = f"biomimicry_{('no', 'yes')[latents.biomimetic[i]]}"
     if remarks["other"]:
         groups["other"] = "other"
     return groups

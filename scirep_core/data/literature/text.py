@@ -36,7 +36,7 @@ NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight")
 PLACES = (
     ("cross", "purpose", "biomimicry", "tone"),
     ("evidence", "era"),
-    ("purpose2", "biomimicry2", "evidence2", "tone2", "standing", "other"),
+    ("standing", "other"),
 )
 """Other sentences: those before the method, before the results, at the end."""
 LABELS = {"background": "background_label", "objective": "objective_label", "method": "method_label",
@@ -69,7 +69,7 @@ class Writer:
         plan = core(code)
         body = [(g, self._templates[g][t]) for g, t in zip(plan.groups, choose(code, rank, self.seed), strict=True)]
         extra = around(latents, self.people.standing, i, bits, self.dials)
-        body = _arranged(body, self._chosen(extra, draw))
+        body = _arranged(body, {place: (group, any_of(self._templates[group], draw)) for place, group in extra.items()})
         title = any_of(self._templates["title" + plan.suffix], draw)
         sentences = tuple(self._sentence(template, draw, fill, author) for _, template in body)
         paper = Paper(
@@ -82,14 +82,6 @@ class Writer:
             venue=self.words.fields[latents.field[i]].venues[latents.venue[i]],
         )
         return paper, tuple(template.number for _, template in body)
-
-    def _chosen(self, groups: dict[str, str], draw: Draw) -> dict[str, tuple[str, Template]]:
-        """Return a template for each place; the second sentence of a kind (`tone2`) is never the first one again."""
-        numbers: dict[str, int] = {}
-        for place, group in groups.items():
-            options, first = len(self._templates[group]), numbers.get(place.removesuffix("2"))
-            numbers[place] = draw() % options if first is None else (first + 1 + draw() % (options - 1)) % options
-        return {place: (group, self._templates[group][numbers[place]]) for place, group in groups.items()}
 
     def _row(self, i: int) -> list[int]:
         bits: Any = self._rng.bit_generator
@@ -125,10 +117,11 @@ class Writer:
         drift = round(dials.drift * 1000)
 
         def form(forms: Sequence[T]) -> T:
-            """Choose a form: anywhere in the list, pulled by drift towards the paper's place in time."""
+            """Choose a form: early in the list rather than late, pulled by drift towards the paper's place in time."""
             usable = max(1, math.ceil(dials.synonymy * len(forms)))
             near = min(max(now + (draw() - 32_768) // 2, 0), 65_535)
-            return forms[((1000 - drift) * draw() + drift * near) // 1000 * usable >> 16]
+            early = draw() * draw() >> 16
+            return forms[((1000 - drift) * early + drift * near) // 1000 * usable >> 16]
 
         def words_of(forms: Sequence[Tree]) -> str:
             return spell(form(forms), draw, {})

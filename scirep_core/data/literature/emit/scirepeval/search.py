@@ -25,7 +25,7 @@ from scirep_core.data.literature.emit.files import Column, scaled
 from scirep_core.data.literature.emit.scirepeval import judged
 from scirep_core.data.literature.emit.split import EVALUATION, held_out, venue
 from scirep_core.data.literature.latents import NONE, Ints, Mask, Random, stream, weighted
-from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, Problem, lexicon, spell
+from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, lexicon, spell
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, draws
 
@@ -99,15 +99,14 @@ def _clicked(literature: Literature, rng: Random, targets: Ints, wanted: judged.
 
 
 def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
-    words, latents, people = lexicon(), literature.latents, literature.people
-    problem = words.problems[latents.problem[target]]
-    if kind == "problem":
-        return spell(any_of(problem.query if draw() % 4 else problem.what, draw), draw, {})
-    if kind == "method":
-        method = spell(any_of(words.methods[latents.method[target]].np, draw), draw, {})
-        what = spell(any_of(problem.query if draw() % 2 else problem.what, draw), draw, {})
-        return f"{what} {method}" if draw() % 2 else f"{method} {what}"
-    topic = spell(any_of(words.topics[latents.topic[target]].context, draw), draw, {})
+    words, latents, people, own = lexicon(), literature.latents, literature.people, literature.writer.fill(target, draw)
+    if kind in ("problem", "method"):
+        asked = words.problems[latents.problem[target]].query
+        what = own["problem"]() if draw() % 4 else spell(any_of(asked, draw), draw, {})
+        if kind == "problem":
+            return what
+        return f"{what} {own['method']()}" if draw() % 2 else f"{own['method']()} {what}"
+    topic = own["topic"]()
     if kind == "venue":
         return f"{topic} {words.fields[latents.field[target]].venues[latents.venue[target]]}"
     given, _, family = people.parts(int(people.teams.of(target)[0]))
@@ -132,25 +131,26 @@ def _of_medicine(literature: Literature) -> Mask:
 
 
 def _nfcorpus(root: Path, literature: Literature) -> None:
-    words, papers, everybody = lexicon(), judged.traits(literature), len(literature)
+    papers, everybody = judged.traits(literature), len(literature)
     rng, medicine = stream(literature.seed, "nfcorpus"), _of_medicine(literature)
     asked = scaled(everybody, 323, 1.5, 40)
     targets = judged.askers(literature, "nfcorpus", asked, medicine & (held_out(literature) == EVALUATION))
     width = scaled(everybody, 138, 4, 60)
-    sources = (("problem",), 1 + width // 6), (("topic",), 1 + width // 4), (("paper",), 1), ((), 2 * width)
+    sources = (("problem",), 1 + width // 3), (("topic",), 1 + width // 4), (("paper",), 1), ((), 2 * width)
     drawn = judged.sharing(rng, papers, targets, sources, medicine)
     table = judged.shuffled(rng, judged.candidates(drawn, width))
     wanted = judged.at(papers, targets)
     pools = judged.Pools(targets, table, judged.alike("nfcorpus", wanted, papers, table))
     draw = draws(stream(literature.seed, "health queries"))
-    bare = _bare("nfcorpus", [_health_query(words.problems[p], draw) for p in wanted["problem"]], wanted)
+    bare = _bare("nfcorpus", [_health_query(literature, i, draw) for i in targets.tolist()], wanted)
     judged.write_task(root, literature, "nfcorpus", pools, "nfcorpus", bare)
 
 
-def _health_query(problem: Problem, draw: Draw) -> str:
-    names = problem.lay if problem.lay and draw() % 3 else problem.what
-    lay = spell(any_of(names, draw), draw, {})
-    return spell(any_of(lexicon().phrases["health_query"], draw), draw, {"lay": lambda: lay})
+def _health_query(literature: Literature, target: int, draw: Draw) -> str:
+    words, own = lexicon(), literature.writer.fill(target, draw)
+    lay = words.problems[literature.latents.problem[target]].lay
+    name = own["problem"]() if draw() % 3 or not lay else spell(any_of(lay, draw), draw, {})
+    return spell(any_of(words.phrases["health_query"], draw), draw, {"lay": lambda: name})
 
 
 def _trec_covid(root: Path, literature: Literature) -> None:
