@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import small_published
 
 from scirep_core.data.literature import Literature
 from scirep_core.data.literature.emit import split, write_collection
+from scirep_core.data.literature.lexicon import Choice, Tree
 
 
 class Emitted:
@@ -37,3 +39,10 @@ class Emitted:
         """Return the positions and labels of the papers of one or more parts."""
         ids, values = zip(*(self.labels(config, part) for part in parts), strict=True)
         return np.array([self.place[i] for one in ids for i in one]), np.concatenate(values)
+
+
+def spellings(tree: Tree) -> list[str]:
+    """Return every spelling of a tree without slots."""
+    parts = [[s for option in part.options for s in spellings(option)] if isinstance(part, Choice) else [str(part)]
+             for part in tree]  # fmt: skip
+    return ["".join(words) for words in itertools.product(*parts)]

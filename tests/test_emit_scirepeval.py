@@ -12,21 +12,24 @@ from collections import Counter, defaultdict
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from emitted import Emitted
+from emitted import Emitted, spellings
 from scipy.stats import kendalltau
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
+from small_files import refused
 
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data.inventory import TASKS, TRAINING
 from scirep_core.data.literature import Dials, generate
 from scirep_core.data.literature.emit import COLLECTIONS, split, training, write_collection
-from scirep_core.data.literature.emit.scirepeval import classification, proximity, regression
+from scirep_core.data.literature.emit.scirepeval import classification, proximity, regression, search
 from scirep_core.data.literature.emit.split import EVALUATION
 from scirep_core.data.literature.latents import NONE
 from scirep_core.data.literature.lexicon import FIELDS, MAG, lexicon
+from scirep_core.data.literature.text import draws
 from scirep_core.data.readers import s2and, scirepeval
 from scirep_core.evaluators.inputs import tfidf_vectors
+from scirep_core.kit.errors import DataError
 
 LABELLED = ("fos", "mesh_descriptors", "biomimicry", "drsm", "scidocs_mag", "scidocs_mesh",
             "cite_count", "pub_year", "peer_review_score", "hIndex", "tweet_mentions")  # fmt: skip
@@ -138,6 +141,15 @@ def test_what_is_written_of_a_narrow_or_small_literature_can_be_read(dials, pape
             one = world.task(name)
             ceiling, floor = (evaluate(one, kind, metrics=one.metrics[:1])[0].value for kind in ("oracle", "random"))
             assert ceiling > floor, name
+
+
+def test_a_split_without_a_query_is_left_out_and_the_reader_says_what_to_do(tmp_path):
+    write_collection(tmp_path, "scirepeval", generate(300, 0, Dials(fields=("Law",))))
+    write_collection(tmp_path, "mdcr", generate(300, 0, Dials(fields=("Law",))))  # no field of MAG
+    assert not (tmp_path / "mdcr").exists() and not (tmp_path / "scirepeval" / "same_author" / "validation").exists()
+    assert all(pq.read_metadata(path).num_rows > 0 for path in tmp_path.rglob("*.parquet"))
+    name, root = "scirepeval/same_author", tmp_path
+    refused(lambda: scirepeval.training(name, root, "validation"), "needs more papers", error=DataError)
 
 
 def test_splits_hang_on_the_paper_alone(world):
@@ -292,6 +304,31 @@ def test_grades_and_sizes(world):
     assert all(text == papers[query_id.removeprefix("title-")].title for query_id, text in titles.queries.items())
     groups = Counter(row.group for row in world.task("scirepeval/mdcr").payload.rows)
     assert len(groups) == len(MAG) == 19 and "Computer Science" in groups
+
+
+def test_three_queries_in_four_are_in_the_words_of_papers(world):
+    medicine, draw = np.flatnonzero(world.latents.field == FIELDS.index("Medicine")), draws(np.random.default_rng(0))
+    own = dict.fromkeys(("query", "lay"), 0)
+    for i in medicine[:400].tolist():
+        problem, topic = lexicon().problems[world.latents.problem[i]], lexicon().topics[world.latents.topic[i]]
+        what, of, asked, lay = ([s for tree in forms for s in spellings(tree)] for forms in
+                                (problem.what, topic.context, problem.query, problem.lay))  # fmt: skip
+        for kind, query, others in (("query", search._spelled(world.literature, i, "problem", draw), asked),
+                                    ("lay", search._health_query(world.literature, i, draw), lay)):  # fmt: skip
+            in_own = query in map(" ".join, itertools.product(what, of))
+            assert in_own or any(words in query for words in others), query
+            own[kind] += in_own
+    assert all(270 < times < 330 for times in own.values()), own
+
+
+def test_a_health_pool_holds_most_papers_on_the_disease(world):
+    problem, judged = world.latents.problem, pools(world, "nfcorpus")
+    shares = []
+    for number, scores in enumerate(judged.values()):
+        found = [problem[world.place[i]] for i, score in scores.items() if score == 2]
+        assert len(set(found)) == 1, number
+        shares.append(len(found) / (problem == found[0]).sum())
+    assert np.mean(shares) > 0.95
 
 
 def test_positives_of_same_author_are_of_one_author_and_negatives_namesakes(world):

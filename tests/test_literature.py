@@ -8,19 +8,21 @@ import itertools
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from counted import calls, peak
+from emitted import spellings
 from scipy.stats import spearmanr
 from small_files import refused
 
 from scirep_core.data.literature import Dials, Ratings, facets, generate, lexicon, plans, text, write_csfcube
 from scirep_core.data.literature.facets import METHODS
-from scirep_core.data.literature.latents import KINDS, NONE
-from scirep_core.data.literature.lexicon import Choice, count, parse, spell
+from scirep_core.data.literature.latents import KINDS, LEVELS, NONE
+from scirep_core.data.literature.lexicon import count, parse, spell
 from scirep_core.data.literature.ratings import grade, relevance
 from scirep_core.data.readers.csfcube import read
 from scirep_core.evaluators.facets import oracle_rankings, per_query, random_rankings, rank_by_vectors
@@ -62,12 +64,6 @@ def cube(tmp_path_factory):
 # --- language ---------------------------------------------------------------------------------------------------------
 
 
-def spellings(tree):
-    parts = [[s for option in part.options for s in spellings(option)] if isinstance(part, Choice) else [part]
-             for part in tree]  # fmt: skip
-    return ["".join(words) for words in itertools.product(*parts)]
-
-
 def test_the_lexicon_is_large_enough_and_every_concept_has_eight_forms():
     assert [f.name for f in WORDS.fields] == list(lexicon.FIELDS) and len(lexicon.MAG) == 19
     assert len(WORDS.topics) >= 170 and len(WORDS.problems) >= 500
@@ -93,13 +89,22 @@ def test_every_choice_can_be_written_and_a_malformed_template_is_refused():
         refused(lambda malformed=malformed: parse(malformed), error=ValueError)
 
 
-def test_no_two_abstracts_share_a_skeleton_and_every_sentence_template_is_written(wide):
-    skeletons = [wide.writer.skeleton(i) for i in range(6000)]
-    assert len(set(skeletons)) == 6000 == len({p.abstract for p in wide.papers})
+def test_no_two_abstracts_share_a_skeleton_and_every_sentence_template_is_written(wide, monkeypatch):
+    assert len({wide.writer.skeleton(i) for i in range(6000)}) == 6000 == len({p.abstract for p in wide.papers})
     aside = ("opener", "tail", "title", "title_resource", "title_theory")
     groups = {name: ts for name, ts in text._all_templates().items() if name not in aside}
     assert len(groups) > 30
-    assert set(itertools.chain(*skeletons)) == {t.number for ts in groups.values() for t in ts}
+    monkeypatch.setattr(plans, "RATES", dict.fromkeys(plans.RATES, 100))  # else some are too rare for 6,000 papers
+    talkative = [wide.writer.skeleton(i) for i in range(6000)]
+    assert set(itertools.chain(*talkative)) == {t.number for ts in groups.values() for t in ts}
+
+
+def test_quality_tone_standing_and_era_are_told_as_often_as_stated_and_once(wide):
+    kind_of = {t.number: name.partition("_")[0] for name, ts in text._all_templates().items() for t in ts}
+    told = [Counter(kind_of[number] for number in wide.writer.skeleton(i)) for i in range(6000)]
+    for kind, rate in plans.RATES.items():
+        assert max(found[kind] for found in told) == 1
+        assert abs(100 * np.mean([found[kind] for found in told]) - rate) < 1.5, kind
 
 
 def test_a_plan_that_runs_short_of_skeletons_grows_instead_of_repeating(monkeypatch):
@@ -189,6 +194,18 @@ def test_dials_of_words_do_what_they_say():
     assert wording(1.0) > 1.5 > 1.25 > wording(0.0)
 
 
+def test_the_first_forms_in_use_are_the_usual_ones():
+    for share in (1.0, 0.5):
+        papers = generate(1, 0, Dials(synonymy=share, drift=0.0))
+        forms = [spellings(tree) for tree in WORDS.methods[papers.latents.method[0]].np]
+        draw = text.draws(np.random.default_rng(0))
+        written = Counter(papers.writer.fill(0, draw)["method"]() for _ in range(4000))
+        times = [sum(written[s] for s in spelled) for spelled in forms]
+        used = math.ceil(share * len(forms))
+        assert sum(times) == 4000 == sum(times[:used]) and times[:used] == sorted(times, reverse=True)[:used]
+        assert times[0] > 2 * times[used - 1] > 0
+
+
 def test_dials_of_latents_do_what_they_say():
     def same_family_share(topicality):
         latents = made(1500, method_topicality=topicality, fields=("Law",)).latents
@@ -196,6 +213,17 @@ def test_dials_of_latents_do_what_they_say():
         return np.mean([np.bincount(found).max() / len(found) for found in families])
 
     assert same_family_share(1.0) > same_family_share(0.0) + 0.15
+
+    def spread(what, **dials):
+        """Standard deviation within areas."""
+        latents = generate(4000, 0, Dials(**dials)).latents
+        values = getattr(latents, what)
+        return math.sqrt(np.mean([values[latents.area == area].var() for area in np.unique(latents.area)]))
+
+    assert spread("year", timeliness=1.0) < 0.8 * spread("year", timeliness=0.0)
+    for what in ("quality", "hype"):
+        alone, some, all_ = (spread(what, reputation=share) for share in (0.0, 0.4, 1.0))
+        assert all_ < LEVELS / 10 < some < 0.97 * alone
     assert len(np.unique(generate(500, 0, Dials(interdisciplinary=0.0)).latents.second_field)) == 1
 
 

@@ -58,7 +58,8 @@ def files(root: Path, collection: str, config: str, split: str) -> tuple[Path, .
     folder = root / collection / config
     if folder.is_dir():
         there = {p.name.partition(".")[0].partition("-")[0] for p in folder.iterdir() if not p.name.startswith(".")}
-        raise DataError(folder / split, None, f"no split {split!r}", nearest(split, there) if there else "")
+        remedy = f"{nearest(split, there)}; an embedded literature needs more papers for it" if there else ""
+        raise DataError(folder / split, None, f"no split {split!r}", remedy)
     beside = folder.parent
     there = {p.name for p in beside.iterdir() if p.is_dir()} if beside.is_dir() else set()
     remedy = nearest(config, there) if there else f"Run `scirep data get {collection}`"

@@ -10,12 +10,13 @@ What is planted, and tested in tests/test_literature.py:
   - 23 fields of study, each a tree of areas, topics and problems; background, method and result concepts are drawn separately;
     methods and findings are shared by fields, and only the fashions of a topic tie them to it (dials `method_topicality`,
     `result_topicality`);
-  - each concept has many forms, partly without a word in common, and the year pulls towards older or newer ones
-    (dials `synonymy`, `drift`); abstracts also mention problems, fields and methods they are NOT about;
+  - each concept has many forms, partly without a word in common, the first ones usual, and the year pulls towards older or
+    newer ones (dials `synonymy`, `drift`); abstracts also mention problems, fields and methods they are NOT about;
+  - each area has its time, and its usual quality and hype (dials `timeliness`, `reputation`);
   - a finding is a combination of aspect, polarity and condition, a method rating one of method and mode: the same words
     in another combination are rated lower;
   - first authors have habits of wording (dial `style`), share names with others (`ambiguity`); quality, tone, seniority and
-    era show in part of the abstracts; people who rate, click and read err (dial `noise`);
+    era show in few of the abstracts; people who rate, click and read err (dial `noise`);
   - hence, for TF-IDF over whole abstracts, background is easiest and method hardest; for method and result the query's facet
     sentences alone do better than its whole abstract; all stay far below the oracle.
 """

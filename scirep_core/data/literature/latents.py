@@ -11,6 +11,10 @@ each topic its fashions among them: with probability `method_topicality` the met
 comes from a short list that belongs to the topic (finding: also to the method's family, or the paper type). This is what
 lets topical systems score above chance on the method and result facets, as they do on real papers, and no more.
 
+What a paper is about tells some of the rest, as on real papers. Each area has its time: with probability `timeliness` a
+paper takes, of `CONSIDERED` problems, the one whose area's time is nearest to its year. And each area has its usual quality
+and hype: a share `reputation` of its papers has those, give or take a tenth of the scale.
+
 All arrays are integers and every draw is an integer draw from PCG64: no logarithm, no floating-point sum, hence the
 same numbers on every machine. Each purpose has its own stream (`stream`), so that adding a purpose moves no other.
 Cost is linear in the number of papers.
@@ -40,6 +44,7 @@ NONE = -1
 LEVELS = 1000
 """Quality, hype and seniority are whole numbers in [0, LEVELS)."""
 CONSIDERED = 4
+"""Problems among which a paper chooses."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,14 @@ class Dials:
     Attributes:
         fields: fields of study the papers come from; () means all 23.
         drift: how far the year decides which form of a concept is written (0: not at all, 1: entirely).
-        synonymy: share of each concept's forms in use (1: all, 0: one form per concept).
+        synonymy: share of each concept's forms in use, from the first on (1: all, 0: one form per concept).
         filler: probability that a sentence carries a generic opener or tail.
         style: how often a first author's own habits decide between equivalent wordings.
         noise: how noisy people are: annotators, reviewers, readers, clickers (0: never wrong).
         interdisciplinary: share of papers with a second field.
         ambiguity: share of authors who have a namesake by construction, beyond those chance makes.
-        timeliness: share of papers that choose among `CONSIDERED` problems one whose area has its time.
-        reputation: share of papers that are as solid, and as loud, as is usual in their area.
+        timeliness: share of papers about what has its time in their year, as far as they choose.
+        reputation: share of papers that are about as solid, and as loud, as is usual in their area.
     """
 
     first_year: int = 1995
@@ -191,11 +196,10 @@ def _background(science: Random, rng: Random, dials: Dials, drawn: dict[str, Int
     # problems of a field share its weight: a field with more topics has no more papers
     weight = science.integers(3, 6, size=len(topic_of)) * (share * 10_000 // per_field)[field_of[topic_of]]
     considered = weighted(rng, weight, (CONSIDERED, papers))
-    # the time of an area: as many papers appear from one to the next, so that none is the smaller for it
+    # equally many papers lie between the times of areas, so that none is much smaller for its time
     time = drawn["year"][science.permutation(len(words.areas)) * papers // len(words.areas)]
-    nearest_in_time = np.abs(time[area_of[topic_of[considered]]] - drawn["year"]).argmin(axis=0)
-    chosen = np.where(chance(rng, dials.timeliness, papers), nearest_in_time, 0)
-    problem = considered[chosen, np.arange(papers)]
+    nearest = np.abs(time[area_of[topic_of[considered]]] - drawn["year"]).argmin(axis=0)
+    problem = considered[np.where(chance(rng, dials.timeliness, papers), nearest, 0), np.arange(papers)]
     topic = topic_of[problem]
     field, usual = field_of[topic], _usual("obstacles")
     obstacle = np.where(
@@ -312,9 +316,8 @@ def _standing(science: Random, seed: int, dials: Dials, drawn: dict[str, Ints]) 
     """Draw quality, hype, fame, venue, and the two special labels (DRSM purpose, biomimicry)."""
     words, rng, field, papers = lexicon(), stream(seed, "standing"), drawn["field"], len(drawn["field"])
     usual = science.integers(0, LEVELS, size=(2, len(words.areas)))[:, drawn["area"]]
-    near = np.clip(usual + rng.integers(-LEVELS // 10, LEVELS // 10 + 1, size=(2, papers)), 0, LEVELS - 1)
-    alone = rng.integers(0, LEVELS, size=(2, papers))
-    quality, hype = np.where(chance(rng, dials.reputation, papers), near, alone)
+    near = np.clip(usual + rng.integers(-LEVELS // 10, LEVELS // 10 + 1, size=usual.shape), 0, LEVELS - 1)
+    quality, hype = np.where(chance(rng, dials.reputation, papers), near, rng.integers(0, LEVELS, size=usual.shape))
     luck = (1 << 16) // rng.integers(1 << 4, 1 << 16, size=papers)  # doubling it halves the papers
     venues = np.array([len(row.venues) for row in words.fields])
     medicine, copying = FIELDS.index("Medicine"), [c.name for c in words.families].index("nature-inspired design")

@@ -4,10 +4,10 @@ An abstract follows its plan (plans.py); each sentence's template is filled with
 at each mention. Every sentence carries the label of its kind. What a reader can find in EVERY abstract: problem and
 obstacle in the background sentences, method and mode in the method sentences, aspect, polarity and condition in the
 result sentences, and the second field, method and finding where the paper has them. Ratings depend on exactly these, so
-a perfect reader could reach the oracle. What a reader finds in SOME abstracts: quality, tone, standing, era.
+a perfect reader could reach the oracle. What a reader finds in FEW abstracts (plans.RATES): quality, tone, standing, era.
 
 First authors have habits: with probability `style` an author takes his or her usual one of several equivalent wordings,
-openers and tails. The year pulls each concept towards its older or newer forms.
+openers and tails. Of a concept the first forms are usual, the last ones rare; the year pulls towards older or newer ones.
 
 Random numbers come in one row of 16-bit integers per paper, found by leaping ahead in one stream: text i depends on the
 latents and the seed only, and any subset of a large literature can be written by itself, in any order.
@@ -120,7 +120,7 @@ class Writer:
             """Choose a form: early in the list rather than late, pulled by drift towards the paper's place in time."""
             usable = max(1, math.ceil(dials.synonymy * len(forms)))
             near = min(max(now + (draw() - 32_768) // 2, 0), 65_535)
-            early = draw() * draw() >> 16
+            early = min(draw(), draw())
             return forms[((1000 - drift) * early + drift * near) // 1000 * usable >> 16]
 
         def words_of(forms: Sequence[Tree]) -> str:

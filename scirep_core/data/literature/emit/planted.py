@@ -5,8 +5,10 @@ reference, no proven bound.
 
 What was fixed when: which latents decide a task, and whether a held-out task is `related` to a training task of its format
 (data/inventory.py), before any encoder was trained. How OFTEN abstracts show quality, tone, standing and era
-(plans.RATES), the sizes of small tasks and how readers wander were set with scores of TF-IDF and MiniLM in sight, on the
-literature of seed 0; the chapter `beyond/literature` therefore runs on another seed.
+(plans.RATES), the dials `drift`, `synonymy`, `timeliness` and `reputation`, the words of queries, the sizes of small tasks and
+how readers wander were set with scores of TF-IDF and MiniLM in sight, on the literature of seed 0 (3,000 papers), such that
+their difference, a mean over the tasks of a format, is within 6 points of that on the open papers; the chapter
+`beyond/literature` therefore runs on another seed.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ PLANTED: dict[str, Planted] = {
     "scirepeval/mesh_descriptors": Planted("area of a life science and whether the main finding is an improvement"),
     "scirepeval/fos": Planted("field and second field", "silver training labels come from the venue and are partly wrong"),
     "scirepeval/cite_count": Planted("quality, year, field", "luck; who happens to cite"),
-    "scirepeval/pub_year": Planted("year: forms of concepts, methods in use, era sentences"),
+    "scirepeval/pub_year": Planted("year: areas that have their time, methods in use, forms of concepts, era sentences"),
     "scirepeval/same_author": Planted("authorship, betrayed by style and topic"),
     "scirepeval/high_influence_cite": Planted("problem, family of methods, group of findings", "mentions by chance"),
     "scirepeval/cite_prediction": Planted(_CITED, _LUCK),
@@ -52,7 +54,7 @@ PLANTED: dict[str, Planted] = {
     "scirepeval/scidocs_read": Planted("problem, topic; condition, quality", "sessions wander"),
     "scirepeval/scidocs_cite": Planted(_CITED, _LUCK),
     "scirepeval/scidocs_cocite": Planted(_CITED, _LUCK),
-    "scirepeval/nfcorpus": Planted("problem and topic, asked in a layman's words"),
+    "scirepeval/nfcorpus": Planted("problem and topic, one question in four in a layman's words"),
     "scirepeval/trec_covid": Planted("problem and family of methods within a topic", "one assessor errs"),
     "scirepeval/feeds_1": Planted("mode, condition, polarity", "readers' moods"),
     "scirepeval/feeds_m": Planted("mode, condition, polarity, and what three papers share", "readers' moods"),

@@ -271,12 +271,14 @@ def write_texts(
     root: Path, literature: Literature, config: str, split: str, pools: Pools, bare: Bare | None = None,
     query: Columns | None = None, candidate: Columns | None = None,
 ) -> None:  # fmt: skip
-    """Write queries with their candidates.
+    """Write queries with their candidates; a split of a small literature that has no query is left out.
 
     Args:
         bare: the queries where they are no papers.
         query, candidate: further columns of a query that is a paper, of a candidate.
     """
+    if not len(pools.queries):
+        return
     paper = hub.flat(literature)
     kind, described = struct(paper | dict(candidate or {}))
     asked: Columns = {"query": struct(paper), **(query or {})}

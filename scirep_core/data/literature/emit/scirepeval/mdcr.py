@@ -30,7 +30,7 @@ CITED = 5
 
 
 def write(root: Path, literature: Literature) -> None:
-    """Write `mdcr_test.json` and the papers it names."""
+    """Write `mdcr_test.json` and the papers it names; nothing for a literature without any of the 19 fields."""
     latents, papers = literature.latents, judged.traits(literature)
     part, references = held_out(literature), literature.cites.counts()
     size = scaled(len(literature), 200, 0.15, 3)
@@ -56,6 +56,8 @@ def write(root: Path, literature: Literature) -> None:
         }
         queries.append(asked)
         tables.append(np.concatenate(list(lists.values()), axis=1))
+    if not tables:
+        return
     table = np.concatenate(tables)
     grades = np.zeros_like(table)
     grades[:, -CITED:] = 1

@@ -5,8 +5,9 @@
     nfcorpus    2: same disease; 1: same group of diseases; 0
     trec_covid  2: same problem, same family of methods; 1: either, in the topic; 0
 
-nfcorpus shares the latents `problem` and `topic` with search, but not its words: two questions in three call a disease
-what laymen call it, which stands in no paper and in no training query; the third has its name from a paper.
+Three queries in four name a problem and its topic in words that papers use; the fourth is worded otherwise. nfcorpus shares the
+latents `problem` and `topic` with search, but not all of its words: the fourth there is a question that calls a disease what
+laymen call it, which stands in no paper and in no training query.
 
 A query is written for a paper, whose latents are what is meant (`KINDS`). The engine shows ten papers in an order that is
 half likeness, half its own opinion. A user looks at the first, at lower places less and less often, clicks on what looks
@@ -16,6 +17,7 @@ queries are about the fields there are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +27,12 @@ from scirep_core.data.literature.emit.files import Column, scaled
 from scirep_core.data.literature.emit.scirepeval import judged
 from scirep_core.data.literature.emit.split import EVALUATION, held_out, venue
 from scirep_core.data.literature.latents import NONE, Ints, Mask, Random, stream, weighted
-from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, lexicon, spell
+from scirep_core.data.literature.lexicon import FIELDS, Draw, Fill, Tree, lexicon, spell
 from scirep_core.data.literature.model import Literature
 from scirep_core.data.literature.text import any_of, draws
 
 KINDS = (("problem", 60), ("method", 18), ("venue", 11), ("author", 11))
-"""What a query names, in per cent: the problem alone, a method with it; a topic with a venue, with an author."""
+"""What a query names, in per cent: the problem, a method with it; a topic with a venue, with an author."""
 NAMED = {"problem": ("problem", "topic"), "method": ("problem", "topic", "method"), "venue": ("topic", "venue"),
          "author": ("topic", "author")}  # fmt: skip
 SHOWN = ((("paper",), 1), (("problem",), 1), (("topic",), 4), (("topic", "method"), 2), (("topic", "author"), 2),
@@ -101,8 +103,7 @@ def _clicked(literature: Literature, rng: Random, targets: Ints, wanted: judged.
 def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
     words, latents, people, own = lexicon(), literature.latents, literature.people, literature.writer.fill(target, draw)
     if kind in ("problem", "method"):
-        asked = words.problems[latents.problem[target]].query
-        what = own["problem"]() if draw() % 4 else spell(any_of(asked, draw), draw, {})
+        what = _asked(own, draw, words.problems[latents.problem[target]].query)
         if kind == "problem":
             return what
         return f"{what} {own['method']()}" if draw() % 2 else f"{own['method']()} {what}"
@@ -111,6 +112,11 @@ def _spelled(literature: Literature, target: int, kind: str, draw: Draw) -> str:
         return f"{topic} {words.fields[latents.field[target]].venues[latents.venue[target]]}"
     given, _, family = people.parts(int(people.teams.of(target)[0]))
     return f"{family} {topic}" if draw() % 2 else f"{given} {family} {topic}"
+
+
+def _asked(own: Fill, draw: Draw, otherwise: Sequence[Tree]) -> str:
+    """Return a problem with its topic in the papers' own words, three times of four; else one of the other wordings."""
+    return f"{own['problem']()} {own['topic']()}" if draw() % 4 else spell(any_of(otherwise, draw), draw, own)
 
 
 def _bibliography(literature: Literature) -> dict[str, Column]:
@@ -147,10 +153,9 @@ def _nfcorpus(root: Path, literature: Literature) -> None:
 
 
 def _health_query(literature: Literature, target: int, draw: Draw) -> str:
-    words, own = lexicon(), literature.writer.fill(target, draw)
-    lay = words.problems[literature.latents.problem[target]].lay
-    name = own["problem"]() if draw() % 3 or not lay else spell(any_of(lay, draw), draw, {})
-    return spell(any_of(words.phrases["health_query"], draw), draw, {"lay": lambda: name})
+    own, lay = literature.writer.fill(target, draw), lexicon().problems[literature.latents.problem[target]].lay
+    own["lay"] = lambda: spell(any_of(lay, draw), draw, {}) if lay else own["problem"]()
+    return _asked(own, draw, lexicon().phrases["health_query"])
 
 
 def _trec_covid(root: Path, literature: Literature) -> None:
@@ -193,7 +198,7 @@ def _topic_query(literature: Literature, target: int, draw: Draw) -> str:
     paper: Fill = literature.writer.fill(target, draw)
     fill = {
         **paper,
-        "query": lambda: spell(any_of(problem.query, draw), draw, {}),
+        "query": lambda: _asked(paper, draw, problem.query),
         "lay_or_task": lambda: spell(any_of(problem.lay, draw), draw, {}) if problem.lay else paper["task"](),
     }
     forms = lexicon().phrases["topic_query"]
