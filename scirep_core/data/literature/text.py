@@ -120,7 +120,7 @@ class Writer:
             """Choose a form: early in the list rather than late, pulled by drift towards the paper's place in time."""
             usable = max(1, math.ceil(dials.synonymy * len(forms)))
             near = min(max(now + (draw() - 32_768) // 2, 0), 65_535)
-            early = min(draw(), draw())
+            early = draw() * draw() >> 16
             return forms[((1000 - drift) * early + drift * near) // 1000 * usable >> 16]
 
         def words_of(forms: Sequence[Tree]) -> str:
