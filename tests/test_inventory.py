@@ -12,6 +12,7 @@ from scirep_core import load_task
 from scirep_core.bench.scoring import evaluate
 from scirep_core.data import READERS, TASKS, TRAINING
 from scirep_core.data.inventory import ELSEWHERE
+from scirep_core.data.literature import VERSION
 from scirep_core.data.literature.emit.planted import PLANTED
 from scirep_core.data.sources import embedded_root, seal_of
 from scirep_core.data.task import Labelled, Task
@@ -60,7 +61,7 @@ def test_the_inventory_has_every_row_of_the_papers_tables_readers_counts_and_exh
 def test_every_embedded_task_is_sound_and_lies_between_floor_and_ceiling(name: str) -> None:
     task = embedded(name)
     spec = TASKS[name]
-    assert (task.type, task.format, task.source) == (spec.type, spec.format, "embedded")
+    assert (task.type, task.format, task.source, task.version) == (spec.type, spec.format, "embedded", VERSION)
     assert set(spec.metrics) <= set(task.metrics) and name in PLANTED
     # as in the real user study, a few pairs of the recommendation task were rated twice
     rated_twice = name == "scimult/recommendation"
@@ -70,11 +71,13 @@ def test_every_embedded_task_is_sound_and_lies_between_floor_and_ceiling(name: s
     assert all(0 < have[key] <= printed for key, printed in spec.expect.items() if key in have and key != "signatures")
     assert task.oracle is not None, "no oracle"
     metric = PLANTED[name].metric or ("mean_of_four" if "mean_of_four" in spec.metrics else spec.metrics[0])
-    top, bottom = (
-        next(row.value for row in evaluate(task, vectors, "paper", seed=1)
-             if row.metric == metric and row.split in ("test", "task-I", "train"))
-        for vectors in ("oracle", "random")
-    )  # fmt: skip
+
+    def value(vectors: str, seed: int) -> float:
+        rows = evaluate(task, vectors, "paper", seed=seed)
+        return next(row.value for row in rows if row.metric == metric and row.split in ("test", "task-I", "train"))
+
+    draws = 1 if spec.format == "CLF" else 5  # a floor is an expectation, not one throw; fits take long
+    top, bottom = value("oracle", 1), sum(value("random", 1 + seed) for seed in range(draws)) / draws
     assert top > bottom + 10, (top, bottom)
     if not PLANTED[name].errs:
         assert top == pytest.approx(100.0, abs=1e-9), PLANTED[name]

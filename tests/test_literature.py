@@ -19,7 +19,7 @@ from emitted import spellings
 from scipy.stats import spearmanr
 from small_files import refused
 
-from scirep_core.data.literature import Dials, Ratings, facets, generate, lexicon, plans, text, write_csfcube
+from scirep_core.data.literature import VERSION, Dials, Ratings, facets, generate, lexicon, plans, text, write_csfcube
 from scirep_core.data.literature.facets import METHODS
 from scirep_core.data.literature.latents import KINDS, LEVELS, NONE
 from scirep_core.data.literature.lexicon import count, parse, spell
@@ -306,7 +306,8 @@ def test_files_have_the_published_schema(cube):
         assert set(row) == {"cands", "cand_source"}
         assert all(s and set(s) <= {"cited", *METHODS} for s in row["cand_source"])
     task = read_json(cube.folder / "task.json")
-    assert (task["name"], task["type"], task["source"], task["papers"]) == ("csfcube", "facets", "embedded", 1200)
+    made = ("csfcube", VERSION, "facets", "embedded", 1200)
+    assert tuple(task[key] for key in ("name", "version", "type", "source", "papers")) == made
 
 
 def test_counts_are_those_of_the_real_collection(cube):

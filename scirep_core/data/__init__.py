@@ -144,9 +144,12 @@ def _inventory_task(name: str, source: str, papers: int, seed: int) -> FacetColl
 
 def as_task(spec: TaskSpec, name: str, root: Path, source: str, found: Found) -> Task:
     """Return the task of an inventory row. Held-out tasks are related to training tasks by the latents of invented data alone."""
+    from scirep_core.data.literature import VERSION
+
     assert spec.type != "facets"
+    version = VERSION if source == "embedded" else spec.version
     return Task(
-        name, spec.type, spec.format, spec.metrics, found.payload, source, data_hash(root, found.files), spec.version,
+        name, spec.type, spec.format, spec.metrics, found.payload, source, data_hash(root, found.files), version,
         found.similarity, found.texts, found.queries, oracle_of(root, name),
         related=spec.relation if source == "embedded" or spec.relation == "in-train" else "",
         notes="; ".join(note for note in found.notes if note), fields=found.fields,
